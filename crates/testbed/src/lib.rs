@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod bench;
+mod endings;
 pub mod faults;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
@@ -17,6 +18,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+pub use endings::{at_the_end, to_the_end};
 pub use machine::Tool;
 pub use ports::free_port;
 pub use small_disk::SmallDisk;
@@ -127,7 +129,11 @@ macro_rules! both_worlds {
 #[macro_export]
 macro_rules! real_world {
     ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        mod real {
+            $(#[test] fn $name() {
+                world::real_world::run(7, |env| $crate::to_the_end(Box::pin(super::$name(env))))
+            })+
+        }
     };
 }
 
@@ -135,7 +141,11 @@ macro_rules! real_world {
 #[macro_export]
 macro_rules! virtual_world {
     ($($name:ident),+ $(,)?) => {
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
+        mod simulated {
+            $(#[test] fn $name() {
+                world::virtual_world::run(7, |env| $crate::to_the_end(Box::pin(super::$name(env))))
+            })+
+        }
     };
 }
 

@@ -97,7 +97,6 @@ async fn new_indices_are_followed(env: Env) {
     pair.leads("logs-3", 7).await;
     pair.has(&env, "logs-3-copy", 7).await;
     assert!(pair.lacks("logs-1-copy").await);
-    pair.stop().await;
 }
 
 async fn a_rolled_over_leader_is_picked_up(env: Env) {
@@ -133,7 +132,6 @@ async fn a_rolled_over_leader_is_picked_up(env: Env) {
         shown["logs-000001"]["aliases"] == json!({})
     })
     .await;
-    pair.stop().await;
 }
 
 async fn what_cannot_be_followed_is_listed(env: Env) {
@@ -173,7 +171,6 @@ async fn what_cannot_be_followed_is_listed(env: Env) {
         errors.iter().all(|error| error["leader_index"] == "q:logs-both")
     })
     .await;
-    pair.stop().await;
 }
 
 async fn one_that_could_not_be_followed_is_by_the_pattern_that_is_put_in_place(env: Env) {
@@ -193,7 +190,6 @@ async fn one_that_could_not_be_followed_is_by_the_pattern_that_is_put_in_place(e
     pair.pattern("p", mended).await;
     pair.has(&env, "logs-1-copy", 5).await;
     assert!(pair.lacks("other-copy").await, "it is older than what it fits");
-    pair.stop().await;
 }
 
 async fn paused_resumed_and_forgotten(env: Env) {
@@ -214,7 +210,6 @@ async fn paused_resumed_and_forgotten(env: Env) {
     pair.follower.delete("/_ccr/auto_follow/p").await;
     pair.follower.answers(404, "GET", "/_ccr/auto_follow/p", Value::Null).await;
     pair.follower.answers(404, "POST", "/_ccr/auto_follow/p/pause", Value::Null).await;
-    pair.stop().await;
 }
 
 /// A node of the leader has missed a state. It would say that the newest index is gone, and the next node that it is
@@ -256,6 +251,4 @@ async fn listings_that_are_older_than_one_before_count_for_nothing(env: Env) {
     for (index, status) in [("/logs-1", 404), ("/logs-2", 200)] {
         assert_eq!(follower.ask("HEAD", index, Value::Null).await.0, status, "{index}");
     }
-    follower.stop().await;
-    leader.stop().await;
 }

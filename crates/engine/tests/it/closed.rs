@@ -57,7 +57,6 @@ async fn no_write_is_done_after_a_close(env: Env) {
         2 * written.get(),
         "what was acknowledged is on both copies, and no more"
     );
-    cluster.stop().await;
 }
 
 /// A replica takes its time with a write that was begun before.
@@ -88,7 +87,6 @@ async fn a_close_waits_for_the_writes_that_run(env: Env) {
     let (status, answer) = closing.await.unwrap();
     assert_eq!((status, &answer["acknowledged"]), (200, &json!(true)), "{answer}");
     assert!(cluster.digests("a").await.iter().all(|(_, documents, _)| *documents == 1));
-    cluster.stop().await;
 }
 
 /// What is done with documents is refused, and what is done with an index goes on.
@@ -157,5 +155,4 @@ async fn a_closed_index_is_kept(env: Env) {
     assert_eq!(cluster.index("a", 200, 210).await, 10);
     let count = cluster.counted("a").await;
     assert_eq!(count["count"], 210, "{count}");
-    cluster.stop().await;
 }

@@ -98,7 +98,6 @@ async fn auto_compresses_what_the_link_holds_back(env: Env) {
             "{carried} bytes came for {read} of operations, {of_files} for {files} of files"
         );
     }
-    pair.stop().await;
 }
 
 /// In the virtual world alone: how fast bytes come there does not depend on who else uses the machine.

@@ -97,7 +97,6 @@ async fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told
     c.green("kept").await;
     c.post("/kept/_refresh").await;
     assert_eq!(count(&c, "kept").await, (200, json!(60)));
-    c.stop().await;
 }
 
 async fn a_damaged_state_is_read_from_its_twin_and_two_are_refused(env: Env) {
@@ -146,7 +145,6 @@ async fn a_state_that_was_stored_by_half_is_taken_back(env: Env) {
     c.green("a").await;
     assert_eq!(count(&c, "refused").await.0, 404);
     assert_eq!(count(&c, "a").await, (200, json!(20)));
-    c.stop().await;
 }
 
 /// No state follows that of the deletion: the node itself has it tried again.
@@ -211,7 +209,6 @@ async fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_m
     c.explains(" to 199 are missing").await;
     assert_eq!(c.get("/_cluster/health").await["status"], "red");
     assert_eq!(count(&c, "a").await.0, 503);
-    c.stop().await;
 }
 
 async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) {
@@ -246,7 +243,6 @@ async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) 
     c.start_all().await;
     c.green("a").await;
     assert_eq!(c.digests("a").await, digests);
-    c.stop().await;
 }
 
 /// Where no other copy exists, only somebody's explicit word opens a log of whose end nobody knows.
@@ -264,7 +260,6 @@ async fn a_log_without_its_checkpoint_is_opened_at_ones_word(env: Env) {
     restart(&mut c, |_| {}).await;
     c.green("a").await;
     assert_eq!(count(&c, "a").await, (200, json!(210)));
-    c.stop().await;
 }
 
 async fn exchanged_directories_of_two_shards_are_refused(env: Env) {
@@ -279,7 +274,6 @@ async fn exchanged_directories_of_two_shards_are_refused(env: Env) {
     .await;
     c.explains("another shard").await;
     assert_eq!(count(&c, "a").await.0, 503);
-    c.stop().await;
 }
 
 /// A node that is away while an index is deleted hears of it when it comes back.
@@ -301,7 +295,6 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
     })
     .await;
     assert_eq!(c.get("/_dangling").await["dangling_indices"], json!([]));
-    c.stop().await;
 }
 
 /// A kill leaves directories without metadata: of a copy that was being made or deleted, or whose first files had come.
@@ -331,7 +324,6 @@ async fn what_has_no_metadata_goes_once_nobody_needs_it(env: Env) {
     // It may be all that there is of its index.
     assert!(store::holds_operations(&host, &unknown).await.unwrap());
     assert_eq!(count(&c, "a").await, (200, json!(50)));
-    c.stop().await;
 }
 
 /// A node whose manager is not there knows of nothing, which is not the same as that there is nothing.
@@ -421,5 +413,4 @@ async fn health_is_green_when_everything_is_found(env: Env) {
         let found = c.counted(index).await;
         assert_eq!((&found["count"], &found["_shards"]["failed"]), (&json!(100), &json!(0)));
     }
-    c.stop().await;
 }

@@ -69,7 +69,6 @@ async fn each_acknowledged_write_is_told_once_in_its_last_version(env: Env) {
     assert_eq!(c.digests("a").await, digests_of(&held));
     c.post("/a/_forcemerge?max_num_segments=1").await;
     assert_eq!(c.digests("a").await, digests_of(&held), "merged, they are the same");
-    c.stop().await;
 }
 
 async fn copies_that_differ_have_digests_that_differ(env: Env) {
@@ -94,7 +93,6 @@ async fn copies_that_differ_have_digests_that_differ(env: Env) {
     for (index, documents) in others {
         assert_ne!(digests(index, documents).await, whole, "{index}");
     }
-    c.stop().await;
 }
 
 /// An index whose primary is on `one-0`.
@@ -136,7 +134,6 @@ async fn a_digest_waits_for_what_the_manager_has_published(env: Env) {
     env.sleep(Duration::from_millis(300)).await;
     between[1].be_honest();
     assert_eq!(rows(&asking.await.unwrap()), 2, "of both copies");
-    cluster.stop().await;
 }
 
 async fn each_copy_is_asked_once(env: Env) {
@@ -168,7 +165,6 @@ async fn each_copy_is_asked_once(env: Env) {
     assert_eq!(asked.get(), 2);
     refuses.set(false);
     assert_eq!(rows(&digests("?replicas=true").await), 2);
-    cluster.stop().await;
 }
 
 /// Never with the shards that can be read alone: what is not compared would count as equal.
@@ -197,5 +193,4 @@ async fn what_cannot_be_read_is_refused_by_name(env: Env) {
         let reason = answer["error"]["reason"].as_str().unwrap();
         assert!(reason.contains("[red][0] has no started primary"), "{reason}");
     }
-    c.stop().await;
 }

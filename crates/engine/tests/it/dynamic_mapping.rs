@@ -98,7 +98,6 @@ async fn fields_are_mapped_by_their_first_values(env: Env) {
         assert_eq!(sorted["_shards"]["failed"], 0, "{sorted}");
         assert_eq!(sorted["hits"]["hits"][0]["_id"], "1", "{sorted}");
     }
-    c.stop().await;
 }
 
 async fn refused(c: &Cluster, index: &str, document: Value) -> (String, String) {
@@ -139,7 +138,6 @@ async fn what_does_not_fit_is_refused(env: Env) {
     let (status, answer) =
         c.ask("PUT", "/a/_mapping", json!({"properties": {"m": {"type": "long"}}})).await;
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("illegal_argument_exception")));
-    c.stop().await;
 }
 
 async fn nodes_that_add_fields_at_once_lose_none(env: Env) {
@@ -173,7 +171,6 @@ async fn nodes_that_add_fields_at_once_lose_none(env: Env) {
     }
     let digests = c.digests("a").await;
     assert!(digests.chunks(3).all(|same| same.iter().all(|one| *one == same[0])), "{digests:?}");
-    c.stop().await;
 }
 
 async fn of_two_types_at_once_one_is_refused(env: Env) {
@@ -203,7 +200,6 @@ async fn of_two_types_at_once_one_is_refused(env: Env) {
     }
     let field = if is_long { "x" } else { "x.y" };
     found_everywhere(&c, json!({"term": {field: 5}}), 8).await;
-    c.stop().await;
 }
 
 async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
@@ -233,7 +229,6 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
     let digests = c.digests("a").await;
     assert!(digests.iter().all(|one| *one == digests[0] && one.1 == 1), "{digests:?}");
     found_everywhere(&c, json!({"match": {"fresh": "word"}}), 1).await;
-    c.stop().await;
 }
 
 async fn without_a_manager_only_what_is_mapped_is_written(env: Env) {
@@ -251,7 +246,6 @@ async fn without_a_manager_only_what_is_mapped_is_written(env: Env) {
     c.must("PUT", "/b/_doc/3", json!({"unknown": 3})).await;
     assert_eq!(properties(&c, "b").await["unknown"]["type"], "long");
     assert_eq!(c.counted("b").await["count"], 3);
-    c.stop().await;
 }
 
 /// A field whose words are cut to their stems.
@@ -278,7 +272,6 @@ async fn a_replica_that_comes_back_indexes_what_came_meanwhile(env: Env) {
     for n in 3..30 {
         found_everywhere(&c, json!({"term": {format!("more{n}"): true}}), 1).await;
     }
-    c.stop().await;
 }
 
 async fn a_restart_keeps_what_documents_brought(env: Env) {
@@ -295,7 +288,6 @@ async fn a_restart_keeps_what_documents_brought(env: Env) {
     for n in 0..10 {
         found_everywhere(&c, json!({"term": {format!("f{n}"): n}}), 1).await;
     }
-    c.stop().await;
 }
 
 async fn a_follower_has_the_fields_of_its_leader(env: Env) {
@@ -331,7 +323,6 @@ async fn a_follower_has_the_fields_of_its_leader(env: Env) {
         let found = pair.follower.must("POST", "/b/_search", query).await;
         assert_eq!(found["hits"]["total"]["value"], 19, "{found}");
     }
-    pair.stop().await;
 }
 
 /// A new mapping waits for a flush, which takes long where much is to be hashed, and searches of that index wait for
@@ -362,5 +353,4 @@ async fn searches_that_wait_for_a_mapping_are_in_nobodys_way(env: Env) {
         assert_eq!(search.await.unwrap(), 200);
     }
     assert_eq!(flush.await.unwrap(), 200);
-    c.stop().await;
 }

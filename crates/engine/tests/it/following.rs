@@ -77,7 +77,6 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     assert_eq!(pair.follower.digests("b").await, before, "it is closed");
     pair.follower.post("/b/_open").await;
     pair.same("b").await;
-    pair.stop().await;
 }
 
 /// It has no replica that could take its place. What it lacks has other operations in its places by then.
@@ -106,7 +105,6 @@ async fn a_leader_that_was_put_back_and_written_is_followed_no_more(env: Env) {
         })
     })
     .await;
-    pair.stop().await;
 }
 
 /// It has not heard of the index yet. It could be asked what the mappings are, and is asked where the primary is while
@@ -139,8 +137,6 @@ async fn a_node_of_the_leader_that_does_not_know_the_index_is_no_end_of_followin
     });
     assert_eq!(leader.index("a", 10, 20).await, 10);
     eventually(&env, "it finds the primary again", async || follows(20).await).await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 async fn writes_updates_and_deletes_arrive(env: Env) {
@@ -170,7 +166,6 @@ async fn writes_updates_and_deletes_arrive(env: Env) {
     }
     // Its documents are the leader's.
     pair.follower.answers(403, "PUT", "/b/_doc/1", json!({ "n": 1 })).await;
-    pair.stop().await;
 }
 
 async fn the_fields_parameters_hold(env: Env) {
@@ -198,7 +193,6 @@ async fn the_fields_parameters_hold(env: Env) {
     assert_eq!(info["status"], "active");
     assert_eq!(info["parameters"]["max_read_request_operation_count"], 16);
     assert_eq!(info["parameters"]["max_write_buffer_size"], "512mb");
-    pair.stop().await;
 }
 
 async fn a_cut_link_is_caught_up_after(env: Env) {
@@ -212,7 +206,6 @@ async fn a_cut_link_is_caught_up_after(env: Env) {
     assert_eq!(pair.follower.counted("b").await["count"], 300, "nothing passes");
     pair.link.heal();
     pair.same("b").await;
-    pair.stop().await;
 }
 
 async fn a_lost_primary_of_the_follower_is_replaced(env: Env) {
@@ -231,7 +224,6 @@ async fn a_lost_primary_of_the_follower_is_replaced(env: Env) {
     pair.leader.index("a", 900, 1000).await;
     pair.follower.green("b").await;
     pair.same("b").await;
-    pair.stop().await;
 }
 
 async fn a_lost_primary_of_the_leader_is_replaced(env: Env) {
@@ -246,7 +238,6 @@ async fn a_lost_primary_of_the_leader_is_replaced(env: Env) {
     pair.leader.green("a").await;
     assert_eq!(pair.leader.index("a", 900, 1000).await, 100);
     pair.same("b").await;
-    pair.stop().await;
 }
 
 async fn a_killed_follower_goes_on_where_it_was(env: Env) {
@@ -268,7 +259,6 @@ async fn a_killed_follower_goes_on_where_it_was(env: Env) {
     assert!(rows.iter().any(|row| row["type"] == "PEER"), "{rows:?}");
     let copied = |row: &Value| row["index"]["size"]["recovered_in_bytes"] != 0;
     assert!(!rows.iter().any(copied), "operations alone: {rows:?}");
-    pair.stop().await;
 }
 
 async fn paused_resumed_and_let_go(env: Env) {
@@ -305,7 +295,6 @@ async fn paused_resumed_and_let_go(env: Env) {
     pair.follower.must("PUT", "/b/_doc/own", json!({ "n": 1 })).await;
     assert_eq!(pair.follower.counted("b").await["count"], 301);
     pair.follower.answers(404, "GET", "/b/_ccr/stats", Value::Null).await;
-    pair.stop().await;
 }
 
 async fn a_lease_that_stays_is_told_where_a_shard_does_not_answer(env: Env) {
@@ -322,7 +311,6 @@ async fn a_lease_that_stays_is_told_where_a_shard_does_not_answer(env: Env) {
     let is_told = reason.contains("follows no more, but its retention leases on [leader]");
     assert!(status == 503 && is_told, "{status} {answer}");
     assert_eq!(leases(&pair).await, 1);
-    pair.stop().await;
 }
 
 /// What the primary applied when it was paused comes to its replicas, too: nobody would send it again.
@@ -355,7 +343,6 @@ async fn one_that_is_let_go_beside_writes_has_the_same_on_every_copy(env: Env) {
         })
         .await;
     }
-    pair.stop().await;
 }
 
 /// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log, and it
@@ -399,7 +386,6 @@ async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
             .await;
         set(0).await;
     }
-    pair.stop().await;
 }
 
 /// How often a copy of an index failed that failed most.
@@ -423,7 +409,6 @@ async fn writes_that_do_not_wait_for_the_disk_are_known_in_the_end(env: Env) {
     pair.leader.index("a", 50, 250).await;
     pair.same("b").await;
     eventually(&env, "the checkpoint follows", async || pair.lag("b").await == 0).await;
-    pair.stop().await;
 }
 
 /// The leader's index is another by now than its description of a moment ago says, and the client goes away at once.
@@ -456,8 +441,6 @@ async fn one_whose_client_goes_away_follows_what_its_leader_says(env: Env) {
         leader.is_some_and(|leader| leader.leader_uuid == "another")
     })
     .await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 /// Retention leases on the leader's primaries, but those of recoveries.

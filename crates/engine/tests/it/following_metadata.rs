@@ -44,7 +44,6 @@ async fn mappings_and_settings_are_carried_over(env: Env) {
     })
     .await;
     pair.follower.answers(403, "PUT", "/b/_mapping", mapping).await;
-    pair.stop().await;
 }
 
 async fn settings_that_cannot_change_are_those_of_the_leader(env: Env) {
@@ -59,7 +58,6 @@ async fn settings_that_cannot_change_are_those_of_the_leader(env: Env) {
     eventually(&env, "it follows", async || pair.follower.counted("b").await["count"] == 20).await;
     let shown = pair.follower.get("/b/_settings").await;
     assert_eq!(shown["b"]["settings"]["index"]["codec"], "best_compression", "{shown}");
-    pair.stop().await;
 }
 
 async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
@@ -75,7 +73,6 @@ async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
     .await;
     pair.leader.index("a", 50, 80).await;
     pair.same("b").await;
-    pair.stop().await;
 }
 
 /// A leader with an index `a`, and a follower `b` whose primary reaches its manager through somebody in between.
@@ -105,8 +102,6 @@ async fn a_manager_that_cannot_store_a_change_is_no_end_of_following(env: Env) {
     leader.must("PUT", "/a/_settings", json!({ "index.max_result_window": 20_000 })).await;
     assert_eq!(leader.index("a", 0, 10).await, 10);
     eventually(&env, "it follows", async || follower.counted("b").await["count"] == 10).await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 async fn an_alias_that_the_manager_did_not_hear_of_comes_later(env: Env) {
@@ -122,6 +117,4 @@ async fn an_alias_that_the_manager_did_not_hear_of_comes_later(env: Env) {
         follower.ask("GET", "/_alias/x", Value::Null).await.0 == 200
     })
     .await;
-    follower.stop().await;
-    leader.stop().await;
 }

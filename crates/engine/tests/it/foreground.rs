@@ -161,5 +161,4 @@ async fn a_recovery_gives_way_to_clients(env: Env) {
             "fast when free: {free:?}"
         );
     }
-    cluster.stop().await;
 }

@@ -84,7 +84,6 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
         let kind = format!("{request:?}");
         assert!(cluster.ask_node("one-1", request).await.is_ok(), "{kind}");
     }
-    cluster.stop().await;
 }
 
 /// A manager that has too much to do, or no room for the state, takes the node in later.
@@ -113,7 +112,6 @@ async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
         })
         .await;
     }
-    cluster.stop().await;
 }
 
 /// The address of a node that is gone may be that of another cluster's node by now.
@@ -148,8 +146,6 @@ async fn what_is_of_another_cluster_is_refused(env: Env) {
     let request = Request::Publish(Publication::Whole(Arc::new(anew)));
     let answer = one.ask_node("one-1", request).await;
     assert!(matches!(answer, Ok(Response::Done)), "{answer:?}");
-    one.stop().await;
-    two.stop().await;
 }
 
 /// Who read from a node before its restart must not read on in somebody else's session.
@@ -175,7 +171,6 @@ async fn sessions_of_an_earlier_life_are_gone(env: Env) {
     let after = [open(&cluster, "x").await, open(&cluster, "y").await];
     assert!(after.iter().all(|number| !before.contains(number)), "{before:?}, {after:?}");
     pool.close();
-    cluster.stop().await;
 }
 
 /// What a leader may say in place of the truth.
@@ -425,6 +420,4 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
     }
     let count = follower.counted("own").await["count"].as_u64();
     assert_eq!(count, Some(own));
-    follower.stop().await;
-    leader.stop().await;
 }

@@ -37,7 +37,6 @@ async fn copies_that_nobody_searches_are_refreshed_once_they_hold_much(env: Env)
     eventually(&env, "a copy is refreshed", async || refreshes(&cluster, "a").await > 0).await;
     assert!(refreshes(&cluster, "a").await < 30, "a copy is refreshed for each few documents");
     assert_eq!(cluster.counted("a").await["count"], 150);
-    cluster.stop().await;
 }
 
 /// Copies rest after a minute, and all are looked at every five: one of the two is refreshed before that.
@@ -51,5 +50,4 @@ async fn what_copies_hold_that_rest_counts_too(env: Env) {
     write(&cluster, "b", 0..80).await;
     let of_both = async || refreshes(&cluster, "a").await + refreshes(&cluster, "b").await;
     eventually(&env, "a copy is refreshed", async || of_both().await > 0).await;
-    cluster.stop().await;
 }

@@ -30,7 +30,6 @@ async fn a_session_is_of_the_index_that_is_followed(env: Env) {
     cluster.must("PUT", "/a", body).await;
     let refused = cluster.ask_node("c-0", request).await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("follow it anew"), "{refused}");
-    cluster.stop().await;
 }
 
 /// Reads what the first shard of an index has after all that was heard of.
@@ -63,7 +62,6 @@ async fn another_history_is_refused(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 10).await;
     let said = read_changes((&pair.leader, "a"), "of another past", None).await.unwrap_err();
     assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
-    pair.stop().await;
 }
 
 /// Its primary was opened with less than an earlier one had told its own follower, and got the rest from its leader.
@@ -88,7 +86,6 @@ async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
         read(last + 1).await.is_err_and(|said| said.contains("was put back as it was earlier"))
     })
     .await;
-    pair.stop().await;
 }
 
 /// It numbers anew what its follower may have: that must not differ and say nothing.
@@ -118,7 +115,6 @@ async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
     pair.same("b").await;
     pair.leader.index("a", 150, 200).await;
     pair.same("b").await;
-    pair.stop().await;
 }
 
 /// Its term goes on: what was written in it is not what it began with, wherever the primary is by then.
@@ -138,7 +134,6 @@ async fn a_primary_that_is_moved_goes_on_saying_what_its_term_began_with(env: En
     cluster.must("PUT", "/a/_settings", settings).await;
     eventually(&env, "it has moved, and refuses", async || node() != before && is_refused().await)
         .await;
-    cluster.stop().await;
 }
 
 async fn a_leader_made_anew_is_named(env: Env) {
@@ -156,7 +151,6 @@ async fn a_leader_made_anew_is_named(env: Env) {
     })
     .await;
     assert_eq!(pair.follower.counted("b").await["count"], 100, "what it had stays");
-    pair.stop().await;
 }
 
 /// The leader's index is made anew before the follower's copies are placed: they have nothing to recover from.
@@ -189,7 +183,6 @@ async fn a_follower_that_cannot_begin_says_why(env: Env) {
     assert_eq!(status["status"], "FAILED");
     assert!(status["reason"].as_str().unwrap().contains("follow it anew"), "{status}");
     assert_eq!(plugin("follower_stats").await["num_failed_indices"], 1);
-    pair.stop().await;
 }
 
 async fn what_cannot_be_followed_is_named(env: Env) {
@@ -216,7 +209,6 @@ async fn what_cannot_be_followed_is_named(env: Env) {
     let gone = refused("/c/_ccr/follow", of("gone", "a")).await;
     assert_eq!(gone, (503, "node_disconnected_exception".to_owned()));
     assert_eq!(pair.follower.ask("GET", "/c", Value::Null).await.0, 404, "nothing is left behind");
-    pair.stop().await;
 }
 
 async fn a_chain_two_followers_and_oneself(env: Env) {
@@ -237,6 +229,4 @@ async fn a_chain_two_followers_and_oneself(env: Env) {
     for to in [(&pair.follower, "b"), (&third, "c"), (&third, "d"), (&pair.leader, "copy")] {
         same((&pair.leader, "a"), to).await;
     }
-    third.stop().await;
-    pair.stop().await;
 }

@@ -79,7 +79,6 @@ async fn a_session_whose_target_is_lost_keeps_no_operations(env: Env) {
     let leases = cluster.any().retention_leases("a").unwrap();
     let ids: Vec<&str> = leases.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["f"]);
-    cluster.stop().await;
 }
 
 /// A primary that was replaced, and does not know it yet, sends its replicas what it keeps.
@@ -97,7 +96,6 @@ async fn leases_of_an_older_term_are_refused(env: Env) {
     assert!(refused.contains("is over"), "{refused}");
     let taken = send(shard.primary_term).await;
     assert!(matches!(taken, Ok(Response::Done)), "{taken:?}");
-    cluster.stop().await;
 }
 
 /// A copy on the second node of three.
@@ -173,7 +171,6 @@ async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(e
     begin_to_copy(&env, &primary, &cluster).await;
     cluster.ask_primary("a", opening(&cluster, 1)).await.unwrap();
     assert!(is_kept_by_the_copy(&env, &primary, &mut cluster).await);
-    cluster.stop().await;
 }
 
 /// It got the lease when its session was opened. Its primary, which has none any more, would send it none later.
@@ -185,7 +182,6 @@ async fn a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile(env: Env) 
     let dropped = cluster.ask_primary("a", Request::Lease(Box::new(drops))).await;
     assert!(matches!(dropped, Ok(Response::Done)), "{dropped:?}");
     assert!(!is_kept_by_the_copy(&env, &primary, &mut cluster).await);
-    cluster.stop().await;
 }
 
 /// Its follower relies on it whichever copy is the primary by then, and a follower that rests renews it an hour later.
@@ -200,7 +196,6 @@ async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env
         asking.await.unwrap();
     }
     assert!(is_kept_by_the_copy(&env, &replica, &mut cluster).await);
-    cluster.stop().await;
 }
 
 /// The follower was cut off from its leader, and begins anew under the same lease.
@@ -220,7 +215,6 @@ async fn who_asks_again_for_a_lease_that_begins_waits_as_well(env: Env) {
         first.await.unwrap();
         again.await.unwrap();
     }
-    cluster.stop().await;
 }
 
 /// Two ask for it, the second one for more: the replica has what the first one asked for.
@@ -248,7 +242,6 @@ async fn who_asks_again_for_more_waits_as_well(env: Env) {
         second.await.unwrap();
         third.await.unwrap();
     }
-    cluster.stop().await;
 }
 
 /// Whatever its primary sends it of leases from then on may be lost or late.
@@ -261,7 +254,6 @@ async fn a_copy_joins_with_the_leases_that_began_meanwhile(env: Env) {
     begin_to_copy(&env, primary, &cluster).await;
     cluster.ask_primary("a", opening(&cluster, 1)).await.unwrap();
     assert!(is_kept_by_the_copy(&env, primary, &mut cluster).await);
-    cluster.stop().await;
 }
 
 /// Of two leases that begin at once, the replica hears of both before it hears of the first alone.
@@ -284,7 +276,6 @@ async fn a_list_of_leases_that_comes_after_a_later_one_is_not_taken(env: Env) {
     let kept = leases_of_the_next_primary(&env, &mut cluster).await;
     let has = |id: &str| kept.iter().any(|kept| kept == id);
     assert!(has("f") && has("g"), "the next primary has both leases: {kept:?}");
-    cluster.stop().await;
 }
 
 /// The rate limit holds a chunk back for longer than a session may be idle.
@@ -310,7 +301,6 @@ async fn a_session_that_reads_is_not_idle(env: Env) {
     let verified = ask(Request::VerifyFile { session, file }).await;
     assert!(matches!(verified, Ok(Response::Done)), "{verified:?}");
     pool.close();
-    cluster.stop().await;
 }
 
 /// The leader commits what its follower has not read yet; then a session is opened under the lease of that follower, as
@@ -330,7 +320,6 @@ async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
     cluster.index("a", 1, 10).await;
     cluster.post("/a/_flush").await;
     assert_eq!(open(1).await, followed_from);
-    cluster.stop().await;
 }
 
 pub async fn follow(cluster: &Cluster, index: &str, alias: &str, leader: &str) {
@@ -357,7 +346,6 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
         assert!(shard["operations_read"].as_u64().unwrap() >= 100, "they came one by one: {shard}");
         assert!(shard["narrows"]["recovered_from_remote_again"].is_null(), "{shard}");
     }
-    pair.stop().await;
 }
 
 /// The primary of a follower is lost when one of its replicas has heard of a later global checkpoint than the other.
@@ -409,7 +397,6 @@ async fn a_promoted_primary_lets_go_of_nothing_that_others_may_need(env: Env) {
     .await;
     let shards = pair.stats("b").await;
     assert!(shards[0]["narrows"]["recovered_from_remote_again"].is_null(), "{}", shards[0]);
-    pair.stop().await;
 }
 
 /// What a replica would have needed that is no more keeps nothing.
@@ -429,7 +416,6 @@ async fn a_replica_that_has_left_needs_nothing(env: Env) {
     }
     let leases = pair.leader.any().retention_leases("x").unwrap();
     assert!(!leases.is_empty() && leases.iter().all(|(_, from)| *from >= 150), "{leases:?}");
-    pair.stop().await;
 }
 
 /// A replica hears of the global checkpoint when it joins, and would read from there: the lease moves on although no
@@ -449,7 +435,6 @@ async fn a_replica_that_has_joined_holds_no_lease_back(env: Env) {
     };
     assert_eq!(retained(), [0], "the replica has joined before the lease is renewed");
     eventually(&env, "the lease leaves what both copies have", async || retained() == [50]).await;
-    pair.stop().await;
 }
 
 /// Every shard says that it recovered from remote again, and why, and goes on.
@@ -479,7 +464,6 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
     // It goes on following.
     pair.leader.index("a", 400, 500).await;
     pair.same("b").await;
-    pair.stop().await;
 }
 
 /// A follower that loses its operations again and again is somebody's to look at, and says why; who resumes it lets it
@@ -506,7 +490,6 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     assert_eq!(count["count"], 300, "what it had stays, and no more came: {count}");
     pause_and_resume_at_once(&env, &pair.follower).await;
     pair.same("b").await;
-    pair.stop().await;
 }
 
 /// One version of the state after another is published: what comes meanwhile goes together into the next, so that no
@@ -586,5 +569,4 @@ async fn renewals_at_once_all_succeed(env: Env) {
         }
     }
     pool.close();
-    pair.stop().await;
 }

@@ -52,7 +52,6 @@ async fn replicas_follow_the_nodes_where_they_are_to(env: Env) {
     cluster.start_node(1).await;
     eventually(&env, "there are two copies", async || copies(&cluster).await == 2).await;
     cluster.has(2, 30).await;
-    cluster.stop().await;
 }
 
 /// As often as it is started it says why, and not that its directory or its address is in use.
@@ -71,7 +70,6 @@ async fn a_node_that_may_not_join_leaves_nothing_behind(env: Env) {
         let error = rest::start(&host, config.clone()).await.err().unwrap();
         assert!(matches!(error, engine::Error::Join { .. }), "{error}");
     }
-    cluster.stop().await;
 }
 
 /// A round of checks waits for a node that is silent, and finds one that is down: that one may be back by its end.
@@ -87,7 +85,6 @@ async fn a_node_that_has_started_again_stays(env: Env) {
         env.sleep(Duration::from_millis(50)).await;
     }
     cluster.node(2).cut_off(false);
-    cluster.stop().await;
 }
 
 /// The manager's checks come, so that the node does not miss it; what it is asked it does not answer.
@@ -122,7 +119,6 @@ async fn nobody_waits_longer_for_the_manager_than_the_request_says(env: Env) {
         refuses(within(method, path, body.clone()).await, 503, kind);
     }
     between.be_honest();
-    cluster.stop().await;
 }
 
 /// Checks are an hour apart: only the connection that closes can say it earlier.
@@ -133,7 +129,6 @@ async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {
     cluster.kill_node(2).await;
     eventually(&env, "the node is missed", async || cluster.node(0).state().present.len() == 2)
         .await;
-    cluster.stop().await;
 }
 
 /// A publication that is lost, and no other after it: the next check says that there was one.
@@ -145,7 +140,6 @@ async fn a_state_that_was_missed_is_asked_for(env: Env) {
     between.lose_what_is_held();
     let version = |number| cluster.node(number).state().version;
     eventually(&env, "both nodes have the same state", async || version(1) == version(0)).await;
-    cluster.stop().await;
 }
 
 /// The manager knows a state before the others do. Whoever waited for it asks another node next, and must find it
@@ -173,7 +167,6 @@ async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
     between.be_honest();
     assert_eq!(waiting.await.unwrap(), ("green".into(), "green".into()));
     assert_eq!(fewer.await.unwrap().0, 200);
-    cluster.stop().await;
 }
 
 /// The manager's disk has no room for a state without what is lost. A node that neither manages nor found the loss has
@@ -199,7 +192,6 @@ async fn every_node_says_what_the_manager_knows_of_health(env: Env) {
     between.be_honest();
     cluster.must("PUT", "/a/_settings", json!({ "index.refresh_interval": "7s" })).await;
     eventually(&env, "it is green again", async || status(&other, "").await == "green").await;
-    cluster.stop().await;
 }
 
 async fn status(node: &Node, wait: &str) -> String {

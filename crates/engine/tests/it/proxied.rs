@@ -80,8 +80,6 @@ async fn every_shard_is_followed_through_one_node_and_again_once_it_is_back(env:
     connected(&follower, (3, 3)).await;
     follow(&follower, "c").await;
     same((&leader, "a"), (&follower, "c")).await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 async fn all_that_is_asked_of_others_goes_through_the_proxy(env: Env) {
@@ -102,8 +100,6 @@ async fn all_that_is_asked_of_others_goes_through_the_proxy(env: Env) {
     follow(&follower, "b").await;
     same((&leader, "a"), (&follower, "b")).await;
     assert!(chunks.get() >= 2, "{} chunks of the two shards elsewhere", chunks.get());
-    follower.stop().await;
-    leader.stop().await;
 }
 
 async fn a_node_names_another_that_it_cannot_pass_a_request_on_to(env: Env) {
@@ -127,7 +123,6 @@ async fn a_node_names_another_that_it_cannot_pass_a_request_on_to(env: Env) {
         panic!("another cluster may not ask for the state");
     };
     assert_eq!(refused.status, 400, "{refused}");
-    leader.stop().await;
 }
 
 async fn settings_of_both_modes_at_once_are_refused(env: Env) {
@@ -138,5 +133,4 @@ async fn settings_of_both_modes_at_once_are_refused(env: Env) {
     let reason = refused["error"]["reason"].as_str().unwrap();
     assert!(reason.contains("required=SNIFF, configured=PROXY"), "{reason}");
     assert_eq!(follower.get("/_remote/info").await, json!({}));
-    follower.stop().await;
 }

@@ -67,7 +67,6 @@ async fn a_refresh_reaches_a_copy_that_does_not_count_as_started_yet(env: Env) {
     for node in ["one-1", "one-2"] {
         assert_eq!(found_on(&c, node).await, 2, "{node}");
     }
-    c.stop().await;
 }
 
 /// A write comes to the copy before what was written earlier does, and the maintenance looks at it in between.
@@ -90,7 +89,6 @@ async fn what_a_recovery_brings_is_searchable_once_it_has_ended(env: Env) {
     for node in ["one-1", "one-2"] {
         assert_eq!(found_on(&c, node).await, 3, "{node}");
     }
-    c.stop().await;
 }
 
 /// Files began to come, and the copy that they were to replace was needed after all.
@@ -137,7 +135,6 @@ async fn a_copy_waits_once_to_be_listed_however_often_it_tries(env: Env) {
     let rows = c.get("/a/_recovery").await["a"]["shards"].clone();
     let tried_again = |row: &Value| row["narrows"]["retries"].as_u64() >= Some(2);
     assert!(rows.as_array().unwrap().iter().any(tried_again), "{rows}");
-    c.stop().await;
 }
 
 /// The copy has asked a second time, and writes go to it. Then its first request comes.
@@ -171,7 +168,6 @@ async fn a_try_that_comes_late_leaves_the_copy_to_the_later_one(env: Env) {
     pool.close();
     between.be_honest();
     cluster.green("a").await;
-    cluster.stop().await;
 }
 
 /// What a follower knows of its leader may be old: it begins with it, and ends with what is so.
@@ -196,7 +192,6 @@ async fn a_follow_ends_with_what_the_leader_has_now(env: Env) {
         count["count"] == 500
     })
     .await;
-    pair.stop().await;
 }
 
 async fn a_follower_recovers_with_every_scheduler(env: Env) {
@@ -214,7 +209,6 @@ async fn a_follower_recovers_with_every_scheduler(env: Env) {
         pair.follower.delete("/b").await;
     }
     assert_eq!(pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await.0, 404);
-    pair.stop().await;
 }
 
 /// A session and its first chunks take one round trip together, so a shard whose files all fit the opening takes little
@@ -239,7 +233,6 @@ async fn the_first_chunks_come_with_the_session(env: Env) {
             }
         }
     }
-    pair.stop().await;
 }
 
 async fn damaged_chunks_are_fetched_again(env: Env) {
@@ -258,7 +251,6 @@ async fn damaged_chunks_are_fetched_again(env: Env) {
     );
     // In the real world damage may hit a frame's head: then the connection is made anew.
     assert!(sum("refetched_chunks") + sum("retries") >= 1, "{rows:?}");
-    pair.stop().await;
 }
 
 async fn a_damaged_source_file_is_named_and_not_copied(env: Env) {
@@ -280,7 +272,6 @@ async fn a_damaged_source_file_is_named_and_not_copied(env: Env) {
     .await;
     let health = pair.follower.get("/_cluster/health/b").await;
     assert!(health["active_primary_shards"].as_u64().unwrap() < 2, "{health}");
-    pair.stop().await;
 }
 
 async fn a_cut_link_is_survived(env: Env) {
@@ -291,7 +282,6 @@ async fn a_cut_link_is_survived(env: Env) {
     env.sleep(Duration::from_millis(300)).await;
     pair.link.heal();
     pair.complete(&env, "b").await;
-    pair.stop().await;
 }
 
 async fn a_killed_leader_is_resumed(env: Env) {
@@ -316,7 +306,6 @@ async fn a_killed_leader_is_resumed(env: Env) {
     pair.complete(&env, "b").await;
     let rows = pair.recoveries("b").await;
     assert!(rows.iter().any(|row| row["narrows"]["retries"].as_u64().unwrap() > 0), "{rows:?}");
-    pair.stop().await;
 }
 
 async fn the_throttle_holds_and_can_be_changed_while_running(env: Env) {
@@ -345,7 +334,6 @@ async fn the_throttle_holds_and_can_be_changed_while_running(env: Env) {
     env.sleep(Duration::from_millis(500)).await;
     pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "-1" })).await;
     pair.complete(&env, "b").await;
-    pair.stop().await;
 }
 
 async fn compression_changes_nothing_but_the_wire(env: Env) {
@@ -360,7 +348,6 @@ async fn compression_changes_nothing_but_the_wire(env: Env) {
         pair.complete(&env, "b").await;
         pair.follower.delete("/b").await;
     }
-    pair.stop().await;
 }
 
 async fn a_replica_added_later_is_complete(env: Env) {
@@ -370,7 +357,6 @@ async fn a_replica_added_later_is_complete(env: Env) {
     cluster.index("a", 1000, 1500).await;
     cluster.green("a").await;
     cluster.has(2, 1500).await;
-    cluster.stop().await;
 }
 
 /// What waits for the copy that is taken back takes 100 s at this rate, and the copy that comes next takes one.
@@ -401,7 +387,6 @@ async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
     replicas("large", 0).await;
     replicas("small", 1).await;
     cluster.green_within("small", if env.is_virtual() { 30 } else { 60 }).await;
-    cluster.stop().await;
 }
 
 /// Work of its life before, as a long merge, may hold a copy for minutes. It is waited for, and that is said.
@@ -422,5 +407,4 @@ async fn a_copy_that_its_last_life_holds_is_waited_for(env: Env) {
     drop(held);
     cluster.green("a").await;
     assert_eq!(cluster.digests("a").await[0].1, 100);
-    cluster.stop().await;
 }

@@ -191,7 +191,6 @@ async fn leases_that_come_late_are_not_taken_by_who_has_taken_over(env: Env) {
         kept.iter().any(|(id, _)| id == "f")
     })
     .await;
-    cluster.stop().await;
 }
 
 /// The replicas would take what it sends for the next primary's, of the same term, which may have leases that it lacks.
@@ -206,7 +205,6 @@ async fn a_primary_that_has_handed_over_ends_no_lease(env: Env) {
     assert!(kept.iter().any(|(id, _)| id == "f"), "{kept:?}");
     manager.be_honest();
     wait_for_moves(&cluster).await;
-    cluster.stop().await;
 }
 
 /// The next primary takes writes as soon as the manager says so, which the one before may hear later.
@@ -227,7 +225,6 @@ async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
     assert_eq!(counted().await, None, "it cannot know");
     manager.be_honest();
     wait_for_moves(&cluster).await;
-    cluster.stop().await;
 }
 
 /// The source hears late that its target is the primary: until then it must not answer with what it has.
@@ -257,7 +254,6 @@ async fn a_primary_that_has_handed_over_reads_what_the_next_one_has(env: Env) {
     let (status, found) = reading.await.unwrap();
     assert_eq!((status, &found["_version"]), (200, &json!(2)), "{found}");
     wait_for_moves(&cluster).await;
-    cluster.stop().await;
 }
 
 /// The source takes no writes from the hand-off on: its target does not try again for minutes.
@@ -279,7 +275,6 @@ async fn a_target_that_fails_after_the_hand_off_gives_the_move_up(env: Env) {
     env.timeout(Duration::from_secs(60), waiting).await.expect("at once");
     assert_eq!(node_of(&cluster, true), from);
     assert_eq!(cluster.index("a", 10, 20).await, 10);
-    cluster.stop().await;
 }
 
 async fn a_replica_moves(env: Env) {
@@ -298,7 +293,6 @@ async fn a_replica_moves(env: Env) {
         !store::holds_anything(&env.host(&from), &dir).await.unwrap()
     })
     .await;
-    cluster.stop().await;
 }
 
 async fn a_primary_moves_under_writes_and_searches(env: Env) {
@@ -313,7 +307,6 @@ async fn a_primary_moves_under_writes_and_searches(env: Env) {
     assert_eq!((shard.primary().node.as_ref(), shard.primary_term), (Some(&to), 1));
     assert_eq!(shard.in_sync.len(), 1);
     cluster.has(1, 500 + written).await;
-    cluster.stop().await;
 }
 
 async fn a_primary_moves_to_and_fro(env: Env) {
@@ -329,7 +322,6 @@ async fn a_primary_moves_to_and_fro(env: Env) {
     let state = cluster.any().state();
     assert_eq!(state.shard("a", 0).unwrap().primary_term, 1, "nothing was lost on the way");
     cluster.has(2, 300 + written).await;
-    cluster.stop().await;
 }
 
 async fn a_move_is_cancelled(env: Env) {
@@ -347,7 +339,6 @@ async fn a_move_is_cancelled(env: Env) {
     assert_eq!(node_of(&cluster, true), from);
     assert_eq!(cluster.index("a", 2000, 2100).await, 100);
     cluster.has(2, 2100).await;
-    cluster.stop().await;
 }
 
 async fn a_node_is_drained(env: Env) {
@@ -362,7 +353,6 @@ async fn a_node_is_drained(env: Env) {
     let written = clients.stop().await;
     cluster.green("a").await;
     assert_eq!(cluster.counted("a").await["count"], 800 + written);
-    cluster.stop().await;
 }
 
 async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
@@ -385,7 +375,6 @@ async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
     wait_for_moves(&cluster).await;
     let written = clients.stop().await;
     assert_eq!(cluster.counted("a").await["count"], 600 + written);
-    cluster.stop().await;
 }
 
 async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
@@ -407,7 +396,6 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
     let state = cluster.any().state();
     assert_eq!(state.shard("a", 0).unwrap().primary_term, 2, "the replica took over");
     cluster.has(2, 2100).await;
-    cluster.stop().await;
 }
 
 async fn a_target_that_is_killed_leaves_the_source(env: Env) {
@@ -424,7 +412,6 @@ async fn a_target_that_is_killed_leaves_the_source(env: Env) {
     let shard = state.shard("a", 0).unwrap();
     assert_eq!((shard.primary().node.as_ref(), shard.primary_term), (Some(&from), 1));
     cluster.has(1, 2100).await;
-    cluster.stop().await;
 }
 
 /// At whatever moment of a move the manager stops: a little later with each round.
@@ -451,7 +438,6 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
         assert_eq!(status, 201, "{answer}");
         cluster.has(1, 301 + round).await;
     }
-    cluster.stop().await;
 }
 
 async fn what_is_shown_of_a_move_is_true(env: Env) {
@@ -497,5 +483,4 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     slow_down(&cluster, "-1").await;
     wait_for_moves(&cluster).await;
     cluster.has(2, 2000).await;
-    cluster.stop().await;
 }

@@ -66,7 +66,6 @@ async fn a_promoted_copy_applies_what_it_has_got_before_others_recover_from_it(e
         found.len() == 2 && found[0] == found[1] && found[0].1 == 400_010
     })
     .await;
-    c.stop().await;
 }
 
 /// Its connection broke, and what was sent over that is read later. Other ids are not looked up for that.
@@ -94,7 +93,6 @@ async fn a_write_that_comes_after_it_was_sent_again_is_no_second_document(env: E
     let appends: Vec<bool> = ops.iter().map(is_append).collect();
     assert_eq!(appends, [false, false, true]);
     pool.close();
-    cluster.stop().await;
 }
 
 /// Two nodes are asked at once, and neither knows of what the other was asked: the manager decides.
@@ -115,7 +113,6 @@ async fn of_two_who_ask_for_the_same_one_is_refused(env: Env) {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, refused], "{method}");
     }
-    cluster.stop().await;
 }
 
 #[test]
@@ -157,7 +154,6 @@ async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env
     assert_eq!(durable.get(), Some(0), "the replica has not synced it");
     between.be_honest();
     assert_eq!(setting.await.unwrap(), 200);
-    cluster.stop().await;
 }
 
 /// The manager's answer is lost: who sends it again is told that the index is gone.
@@ -175,7 +171,6 @@ async fn a_delete_that_is_sent_again_is_not_for_an_index_that_was_made_anew(env:
     }
     let meta = cluster.any().state().indices["a"].clone();
     assert_eq!((meta.settings_version, meta.priority()), (1, 1));
-    cluster.stop().await;
 }
 
 /// A replica takes nothing. What is due to another index is done meanwhile.
@@ -206,7 +201,6 @@ async fn a_replica_that_stands_still_holds_up_no_other_index(env: Env) {
     let state = cluster.any().state();
     assert_eq!(state.shard("a", 0).unwrap().in_sync.len(), 2);
     between.be_honest();
-    cluster.stop().await;
 }
 
 async fn replicas(cluster: &Cluster, replicas: u32) {
@@ -233,7 +227,6 @@ async fn the_log_is_cut_however_often_copies_recover_by_files(env: Env) {
     }
     let kept = logged(&cluster).await;
     assert!(kept <= 100, "{kept} of 300 operations are kept");
-    cluster.stop().await;
 }
 
 async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
@@ -265,7 +258,6 @@ async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
     cluster.index("a", 2000, 2010).await;
     cluster.post("/a/_flush").await;
     assert_eq!(logged(&cluster).await, 0);
-    cluster.stop().await;
 }
 
 /// The connection closes a little later with each write, so that some of them are half way then. No copy may lack what
@@ -294,7 +286,6 @@ async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
         ends.len() == 6 && ends[0].is_some() && ends.iter().all(|end| *end == ends[0])
     })
     .await;
-    cluster.stop().await;
 }
 
 async fn every_copy_holds_what_was_acknowledged(env: Env) {
@@ -305,7 +296,6 @@ async fn every_copy_holds_what_was_acknowledged(env: Env) {
     assert_eq!(digests[2], digests[3]);
     assert_eq!(digests[0].1 + digests[2].1, 500);
     assert_eq!(cluster.counted("a").await["count"], 500);
-    cluster.stop().await;
 }
 
 async fn a_lost_replica_comes_back_complete(env: Env) {
@@ -316,7 +306,6 @@ async fn a_lost_replica_comes_back_complete(env: Env) {
     cluster.index("a", 400, 500).await;
     cluster.green("a").await;
     cluster.has(3, 500).await;
-    cluster.stop().await;
 }
 
 async fn a_lost_primary_is_replaced(env: Env) {
@@ -332,7 +321,6 @@ async fn a_lost_primary_is_replaced(env: Env) {
         assert_eq!(pair[0], pair[1]);
     }
     assert_eq!(digests.iter().map(|digest| digest.1).sum::<u64>(), 1200);
-    cluster.stop().await;
 }
 
 async fn a_whole_cluster_restarts_with_its_data(env: Env) {
@@ -342,7 +330,6 @@ async fn a_whole_cluster_restarts_with_its_data(env: Env) {
     cluster.start_all().await;
     cluster.green("a").await;
     assert_eq!(cluster.digests("a").await, before);
-    cluster.stop().await;
 }
 
 async fn updates_and_deletes_reach_every_copy(env: Env) {
@@ -358,7 +345,6 @@ async fn updates_and_deletes_reach_every_copy(env: Env) {
         found["_source"]["n"] == 33
     })
     .await;
-    cluster.stop().await;
 }
 
 /// The index is deleted and made anew while a write is on its way to its primary.
@@ -376,5 +362,4 @@ async fn a_write_is_not_for_an_index_that_was_made_anew(env: Env) {
     between.be_honest();
     refuses(writing.await.unwrap(), 404, "index_not_found_exception");
     assert_eq!(cluster.digests("a").await[0].1, 0, "a document came");
-    cluster.stop().await;
 }

@@ -34,7 +34,6 @@ async fn a_node_with_hundreds_of_shards(env: Env) {
     assert_eq!(cluster.index("b", 0, 50).await, 50);
     let version = cluster.node(0).state().version;
     assert!(version < 250, "what happens together is published together: version {version}");
-    cluster.stop().await;
 }
 
 async fn two_hundred_nodes_with_one_shard(env: Env) {
@@ -51,7 +50,6 @@ async fn two_hundred_nodes_with_one_shard(env: Env) {
         (0..200).all(|n| cluster.node(n).state().version == version)
     })
     .await;
-    cluster.stop().await;
 }
 
 async fn a_node_that_flaps_while_its_copies_are_recovered(env: Env) {
@@ -73,7 +71,6 @@ async fn a_node_that_flaps_while_its_copies_are_recovered(env: Env) {
     for pair in cluster.digests("a").await.chunks(2) {
         assert_eq!(pair[0], pair[1], "two copies of a shard differ");
     }
-    cluster.stop().await;
 }
 
 /// Membership is static and one node manages: without it the others serve what they have, and say why they cannot
@@ -105,7 +102,6 @@ async fn without_its_manager_a_cluster_says_so(env: Env) {
     assert_eq!((&health["status"], &health["timed_out"]), (&json!("green"), &json!(false)));
     let (status, _) = ask(&other, "PUT", "/b", Value::Null).await;
     assert_eq!(status, 200);
-    cluster.stop().await;
 }
 
 /// A new primary has the other copies recover from it; one that is still being searched is waited for, and not given
@@ -144,5 +140,4 @@ async fn copies_that_are_searched_recover_from_a_new_primary(env: Env) {
     }
     let health = health(&cluster, "wait_for_status=green").await;
     assert_eq!((&health["status"], &health["active_shards"]), (&json!("green"), &json!(9)));
-    cluster.stop().await;
 }

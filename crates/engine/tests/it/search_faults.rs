@@ -91,7 +91,6 @@ async fn all_copies_are_slow(env: Env) {
         assert!(!env.is_virtual() || env.now() - before > 10 * quick, "{policy}");
     }
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_node_is_lost_in_mid_query(env: Env) {
@@ -132,7 +131,6 @@ async fn a_node_that_is_cut_off_is_passed_over(env: Env) {
     }
     all_answered(start(&c, 9, &[0, 1, 2]), "afterwards").await;
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn clients_hang_up(env: Env) {
@@ -149,7 +147,6 @@ async fn clients_hang_up(env: Env) {
         }
     }
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_node_that_fails_every_search_is_passed_over(env: Env) {
@@ -169,5 +166,4 @@ async fn a_node_that_fails_every_search_is_passed_over(env: Env) {
     all_answered(start(&c, 20, &[0, 1, 2]), "afterwards").await;
     assert!(failed().await > 0);
     settled(&c).await;
-    c.stop().await;
 }

@@ -56,7 +56,6 @@ async fn a_node_that_can_say_nothing_is_passed_over(env: Env) {
         follower.stop().await;
         between.be_honest();
     }
-    leader.stop().await;
 }
 
 async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
@@ -84,8 +83,6 @@ async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
     for index in ["b", "c"] {
         same((&leader, "a"), (&follower, index)).await;
     }
-    follower.stop().await;
-    leader.stop().await;
 }
 
 async fn a_shard_that_cannot_begin_says_why_at_once(env: Env) {
@@ -126,8 +123,6 @@ async fn a_shard_that_cannot_begin_says_why_at_once(env: Env) {
         shards.len() == 1 && shards[0]["read_exceptions"] == json!([])
     })
     .await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 /// Three clusters that give no answer would take half a minute each, one after another.
@@ -146,8 +141,6 @@ async fn a_silent_cluster_holds_up_no_other(env: Env) {
     follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
     // The seed's node has no copy: where the other one is comes with the answer to a refresh.
     follower.green_within("b", if env.is_virtual() { 30 } else { 60 }).await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 /// In virtual time, where tries of a minute each take no time to wait for.
@@ -184,8 +177,6 @@ async fn a_silent_node_does_not_make_each_try_last(env: Env) {
     front.be_honest();
     behind.be_honest();
     follower.green("b").await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 /// An answer takes longer on this path than a silent node and its ping are waited for: whoever has a shard is none.
@@ -203,7 +194,6 @@ async fn a_long_path_makes_no_node_silent(env: Env) {
     for recovery in pair.recoveries("b").await {
         assert_eq!(recovery["narrows"]["retries"], 0, "{recovery}");
     }
-    pair.stop().await;
 }
 
 /// In virtual time: a silent node has a shard that follows and one that cannot begin, and is asked of both.
@@ -249,8 +239,6 @@ async fn statistics_of_following_wait_for_a_silent_node_once(env: Env) {
     assert_eq!(reasons("/_ccr/stats?timeout=10s").await, (2, 2));
     assert!(behind.held() > 0 && env.now() - began < Duration::from_secs(15));
     behind.be_honest();
-    follower.stop().await;
-    leader.stop().await;
 }
 
 /// In the virtual world nobody mistakes a port.

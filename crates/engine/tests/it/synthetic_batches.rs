@@ -79,7 +79,6 @@ async fn are_followed_beside_documents(env: Env) {
     written += pair.run("a", 5_000).await;
     pair.follower.green("b").await;
     pair.both_hold(&env, "a", "b", written + 200).await;
-    pair.stop().await;
 }
 
 #[test]
@@ -121,7 +120,6 @@ async fn are_refused_in_numbers_that_make_no_sense(env: Env) {
         let path = format!("/a/_narrows/run?{query}");
         assert_eq!(cluster.ask("POST", &path, Value::Null).await.0, 400, "{query}");
     }
-    cluster.stop().await;
 }
 
 /// Logs of a busy site for two hours: the leader rolls over, and the follower picks each index up, though its nodes are
@@ -216,5 +214,4 @@ async fn a_follower_that_rests_costs_little_and_loses_nothing(env: Env) {
     env.sleep(Duration::from_secs(1)).await;
     let shown = pair.follower.get("/_alias/x").await;
     assert_eq!(shown, json!({"b": {"aliases": {"x": {"is_write_index": false}}}}));
-    pair.stop().await;
 }

@@ -104,7 +104,6 @@ async fn a_write_waits_for_copies_no_longer_than_it_says(env: Env) {
     c.green("a").await;
     let later = format!("/a/_doc/7?wait_for_active_shards=2&timeout={}s", PATIENCE.as_secs());
     assert_eq!(c.must("PUT", &later, document).await["_shards"]["successful"], 2);
-    c.stop().await;
 }
 
 /// They are done all the same, and say so.
@@ -140,7 +139,6 @@ async fn a_change_says_that_its_copies_were_not_started_in_time(env: Env) {
     leader.post("/b/_close").await;
     let opened = leader.post(&format!("/b/_open?{enough}")).await;
     assert_eq!(opened["shards_acknowledged"], true, "{opened}");
-    pair.stop().await;
 }
 
 /// Its node is away.
@@ -159,7 +157,6 @@ async fn a_write_waits_for_a_primary_no_longer_than_it_says(env: Env) {
     let patient = env.spawn("writes, and waits", write("10m"));
     c.start_node(1).await;
     assert_eq!(patient.await.unwrap().0, 201);
-    c.stop().await;
 }
 
 /// The manager has made a replica the primary, and its node has not heard of it.
@@ -184,7 +181,6 @@ async fn a_write_waits_for_a_copy_that_is_being_promoted(env: Env) {
     env.sleep(Duration::from_millis(200)).await;
     between.be_honest();
     assert_eq!(patient.await.unwrap().0, 201, "nothing was written before");
-    c.stop().await;
 }
 
 /// A node waits 30 s for its manager, whatever the request says or leaves out.
@@ -218,7 +214,6 @@ async fn a_silent_manager_is_given_up(env: Env) {
     })
     .await;
     assert_eq!(ask(&other, "PUT", "/d", Value::Null).await.0, 200);
-    c.stop().await;
 }
 
 /// Its connection stays, and what it was sent may be done: nobody sends it again.
@@ -233,7 +228,6 @@ async fn a_silent_primary_is_given_up(env: Env) {
     assert_eq!(between.held(), 1, "it was sent once");
     between.lose_what_is_held();
     assert_eq!(ask(c.node(0), "PUT", "/a/_doc/1", json!({ "n": 2 })).await.0, 201);
-    c.stop().await;
 }
 
 /// A replica says nothing, and the manager cannot be told of it.
@@ -265,7 +259,6 @@ async fn a_close_names_writes_that_do_not_end(env: Env) {
     assert_eq!(writing.await.unwrap().0, 201, "it was begun before");
     let again = c.post("/a/_close").await;
     assert_eq!(again["acknowledged"], true, "{again}");
-    c.stop().await;
 }
 
 async fn a_node_gives_up_on_a_manager_that_is_not_there(env: Env) {
@@ -281,5 +274,4 @@ async fn a_node_gives_up_on_a_manager_that_is_not_there(env: Env) {
     c.start_node(0).await;
     c.start_node(1).await;
     c.green("a").await;
-    c.stop().await;
 }

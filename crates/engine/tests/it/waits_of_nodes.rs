@@ -39,7 +39,6 @@ async fn a_node_that_hears_nothing_holds_up_no_change(env: Env) {
     let changed = env.timeout(Duration::from_secs(15), changing).await.expect("an answer");
     assert_eq!(changed["acknowledged"], true, "{changed}");
     between.be_honest();
-    c.stop().await;
 }
 
 async fn a_node_that_answers_no_check_is_gone(env: Env) {
@@ -48,7 +47,6 @@ async fn a_node_that_answers_no_check_is_gone(env: Env) {
     within(&env, 25, "it counts as gone", async || has_nodes(&c, 1).await).await;
     between.be_honest();
     eventually(&env, "it is back", async || has_nodes(&c, 2).await).await;
-    c.stop().await;
 }
 
 /// Its connection stays.
@@ -66,7 +64,6 @@ async fn a_write_waits_for_a_replica_until_its_node_is_gone(env: Env) {
     between.be_honest();
     c.green("a").await;
     assert_eq!(c.digests("a").await.iter().map(|one| one.1).collect::<Vec<_>>(), [1, 1]);
-    c.stop().await;
 }
 
 async fn a_search_gives_up_on_a_silent_copy(env: Env) {
@@ -80,7 +77,6 @@ async fn a_search_gives_up_on_a_silent_copy(env: Env) {
     assert!(answer.to_string().contains("no answer within 120s"), "{answer}");
     between.lose_what_is_held();
     c.must("POST", "/a/_search", json!({ "size": 0 })).await;
-    c.stop().await;
 }
 
 /// Of two nodes one says, after seconds, that it has nothing to do. Where that counted, it would be asked each time.
@@ -118,7 +114,6 @@ async fn what_a_probe_says_late_is_forgotten(env: Env) {
     }
     assert!(busy > 0, "a late answer decides");
     between.iter().for_each(Between::be_honest);
-    c.stop().await;
 }
 
 /// What a leader does not answer.
@@ -162,8 +157,6 @@ async fn a_silent_leader_is_asked_again(env: Env) {
     between.lose_what_is_held();
     follower.must("PUT", "/g/_ccr/follow", body).await;
     follower.green("g").await;
-    follower.stop().await;
-    leader.stop().await;
 }
 
 /// Shorter than what these requests wait by themselves.
@@ -178,7 +171,6 @@ async fn the_nodes_of_a_cluster_are_waited_for_as_the_request_says(env: Env) {
     between.be_honest();
     let stats = c.get("/_cluster/stats").await;
     assert_eq!(stats["_nodes"]["failed"], 0, "{stats}");
-    c.stop().await;
 }
 
 /// The manager has lost its state, and one node knows what the index is.
@@ -211,5 +203,4 @@ async fn what_is_dangling_is_waited_for_as_the_request_says(env: Env) {
     between.be_honest();
     assert_eq!(c.ask("POST", &import, Value::Null).await.0, 202);
     c.green("a").await;
-    c.stop().await;
 }

@@ -137,7 +137,6 @@ async fn a_source_says_what_did_not_come(env: Env) {
     assert_refused(ask_it(chunk, 35).await, "no session was opened");
     pool.close();
     c.green("a").await;
-    c.stop().await;
 }
 
 type Lie = fn(&Request, Answer) -> Answer;
@@ -183,7 +182,6 @@ async fn a_recovery_that_comes_to_nothing_is_given_up(env: Env) {
         set(&c, json!({ "index.number_of_replicas": 0 })).await;
         c.green("a").await;
     }
-    c.stop().await;
 }
 
 /// A copy is not given up because work of its life before takes ten minutes; it is where that never ends.
@@ -203,7 +201,6 @@ async fn a_directory_that_stays_in_use_is_given_up(env: Env) {
     held.close().await.unwrap();
     c.post("/_cluster/reroute?retry_failed").await;
     c.green("a").await;
-    c.stop().await;
 }
 
 /// It takes no operation meanwhile, so that it waits for those that run no longer than half a minute.
@@ -230,7 +227,6 @@ async fn a_primary_with_operations_that_do_not_end_refuses_to_hand_over(env: Env
     let is_moved = async || node_of_primary(&c).as_deref() == Some("one-3");
     eventually(&env, "it hands over once they have ended", is_moved).await;
     c.green_within("a", 60).await;
-    c.stop().await;
 }
 
 /// What its target asked is lost: the move is given up.
@@ -245,7 +241,6 @@ async fn a_primary_that_does_not_answer_stays_where_it_is(env: Env) {
     between.lose_what_is_held();
     assert_eq!(node_of_primary(&c).as_deref(), Some("one-1"));
     c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
-    c.stop().await;
 }
 
 async fn a_silent_replica_leaves_the_copies_in_sync(env: Env) {
@@ -257,7 +252,6 @@ async fn a_silent_replica_leaves_the_copies_in_sync(env: Env) {
     between[2].be_honest();
     c.green("a").await;
     assert_eq!(c.digests("a").await.iter().map(|one| one.1).collect::<Vec<_>>(), [11, 11]);
-    c.stop().await;
 }
 
 /// The manager and the replica are gone: nobody can say that the replica lacks the write.
@@ -280,7 +274,6 @@ async fn a_copy_that_cannot_be_taken_out_of_sync_fails_the_write(env: Env) {
         found.is_ok_and(|found| found.len() == 2 && found[0] == found[1])
     })
     .await;
-    c.stop().await;
 }
 
 /// The manager hears of the copy that lacks the write once another index has the name, whose primary has the same term.
@@ -299,7 +292,6 @@ async fn a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged(env
     assert_eq!(status, 503, "{answer}");
     assert!(answer.to_string().contains("it may have been done or not"), "{answer}");
     assert_eq!(c.counted("a").await["count"], 0);
-    c.stop().await;
 }
 
 /// It would let go of what a follower was told that it is kept.
@@ -312,5 +304,4 @@ async fn a_replica_that_takes_no_lease_leaves_the_copies_in_sync(env: Env) {
     assert_ne!(in_sync(), before);
     between[2].be_honest();
     c.green("a").await;
-    c.stop().await;
 }

@@ -15,13 +15,27 @@ use rest::RestRequest;
 use serde_json::{Value, json};
 use world::Env;
 
-/// A cluster whose nodes share this process. Its directory goes with it.
+/// A cluster whose nodes share this process. Its directory goes with it. What a test leaves of it is stopped behind it.
 pub struct Cluster {
     pub env: Env,
     pub name: String,
     pub nodes: BTreeMap<String, Node>,
     configs: Vec<NodeConfig>,
     dir: Option<tempfile::TempDir>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let (nodes, dir) = (std::mem::take(&mut self.nodes), self.dir.take());
+        if !nodes.is_empty() && !std::thread::panicking() {
+            testbed::at_the_end(async move {
+                for node in nodes.into_values() {
+                    node.stop().await;
+                }
+                drop(dir);
+            });
+        }
+    }
 }
 
 impl Cluster {

@@ -56,7 +56,6 @@ async fn a_write_may_require_an_alias(env: Env) {
     assert_eq!(statuses, [404, 201, 200, 404, 200], "{answer}");
     assert_eq!(answer["items"][1]["create"]["_index"], "a", "{answer}");
     assert_eq!(c.ask("HEAD", "/gone", Value::Null).await.0, 404, "no index was made");
-    c.stop().await;
 }
 
 async fn an_alias_stands_for_its_indices(env: Env) {
@@ -104,7 +103,6 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     assert_eq!(c.ask("GET", "/all/_count", Value::Null).await.0, 404);
     c.delete("/a-*").await;
     assert_eq!(c.get("/_alias").await, json!({}));
-    c.stop().await;
 }
 
 async fn an_alias_may_have_a_filter(env: Env) {
@@ -165,7 +163,6 @@ async fn an_alias_may_have_a_filter(env: Env) {
     assert_eq!(c.counted("s-1").await["count"], 1);
     let reindex = json!({"source": {"index": "of-y"}, "dest": {"index": "y"}});
     assert_eq!(c.must("POST", "/_reindex", reindex).await["created"], 1);
-    c.stop().await;
 }
 
 async fn writes_go_to_one_index(env: Env) {
@@ -207,7 +204,6 @@ async fn writes_go_to_one_index(env: Env) {
         json!([{"index": "w-1"}, {"index": "w-2"}]),
         "no index of that name was made"
     );
-    c.stop().await;
 }
 
 async fn a_rollover_waits_for_its_conditions(env: Env) {
@@ -258,7 +254,6 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
     c.start_node(0).await;
     c.green("logs").await;
     assert_eq!(c.must("PUT", "/logs/_doc/y", json!({"n": 2})).await["_index"], "logs-next");
-    c.stop().await;
 }
 
 async fn wrong_aliases_are_refused(env: Env) {
@@ -310,5 +305,4 @@ async fn wrong_aliases_are_refused(env: Env) {
     ]});
     c.must("POST", "/_aliases", swap).await;
     assert_eq!(c.counted("b").await["count"], 0);
-    c.stop().await;
 }

@@ -32,7 +32,6 @@ async fn the_virtual_world_has_no_documents_to_find(env: Env) {
     }
     assert_eq!(count(&c, "a").await, 50);
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn count(c: &Cluster, index: &str) -> u64 {
@@ -93,7 +92,6 @@ async fn what_is_found_is_deleted_and_nothing_else(env: Env) {
     let digests = c.digests("a").await;
     assert!(digests.iter().all(|(_, documents, _)| *documents == 0), "{digests:?}");
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn an_update_reads_documents_by_the_mappings_of_now(env: Env) {
@@ -120,7 +118,6 @@ async fn an_update_reads_documents_by_the_mappings_of_now(env: Env) {
         assert_eq!((version, &source), (before[&id].0 + 1, &before[&id].1));
     }
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn an_index_is_copied_into_another(env: Env) {
@@ -172,7 +169,6 @@ async fn an_index_is_copied_into_another(env: Env) {
     let said = c.must("POST", "/_reindex", by_version("external_gte")).await;
     assert!(said["updated"].as_u64() >= Some(newer), "{said}");
     settled(&c).await;
-    c.stop().await;
 }
 
 /// Each page is written only where nothing else has written since the first was read.
@@ -214,7 +210,6 @@ async fn what_was_written_meanwhile_is_a_conflict(env: Env) {
         let written = left.values().filter(|(_, source)| source["round"] == proceeds).count();
         assert!(written as u64 >= kept, "{written} of {kept} are there");
     }
-    c.stop().await;
 }
 
 async fn pages_are_held_back_and_end_with_their_client(env: Env) {
@@ -249,7 +244,6 @@ async fn pages_are_held_back_and_end_with_their_client(env: Env) {
     assert!(left > 0 && left < 180, "{left} are left");
     env.sleep(Duration::from_millis(1500)).await;
     assert_eq!(count(&c, "a").await, left);
-    c.stop().await;
 }
 
 async fn what_is_not_offered_is_refused_by_name(env: Env) {
@@ -303,5 +297,4 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
     c.answers(404, "POST", "/none/_delete_by_query", all()).await;
     assert_eq!(count(&c, "a").await, 200);
     assert_eq!(c.ask("HEAD", "/b", Value::Null).await.0, 404, "nothing was made");
-    c.stop().await;
 }

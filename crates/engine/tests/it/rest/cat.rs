@@ -40,7 +40,6 @@ async fn shows_recoveries(env: Env) {
             "bytes_percent": "100.0%", "files_percent": "100.0%",
         })
     );
-    c.stop().await;
 }
 
 async fn writes_tables(env: Env) {
@@ -101,5 +100,4 @@ green  a 1 1 10
     let json = c.get("/_cat/nodes?format=json&h=name,heap.percent&s=name").await;
     assert_eq!(json[0], json!({"name": "c-0", "heap.percent": null}));
     assert_eq!(c.ask("GET", "/_cat/indices?s=zzz", Value::Null).await.0, 400);
-    c.stop().await;
 }

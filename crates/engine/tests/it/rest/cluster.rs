@@ -31,7 +31,6 @@ async fn says_who_it_is(env: Env) {
     refuses(c.ask("GET", &long, Value::Null).await, 400, "too_long_http_line_exception");
     let only = c.get("/?filter_path=version.number&pretty").await;
     assert_eq!(only, json!({"version": {"number": "7.10.2"}}));
-    c.stop().await;
 }
 
 async fn errors_have_the_shape_of_the_field(env: Env) {
@@ -88,7 +87,6 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
     }
     assert_eq!(c.ask("HEAD", "/gone", Value::Null).await, (404, json!("")));
     assert!(c.get("/_cat/indices?format=json").await.as_array().unwrap().is_empty());
-    c.stop().await;
 }
 
 async fn waits_for_health(env: Env) {
@@ -123,7 +121,6 @@ async fn waits_for_health(env: Env) {
     assert_eq!(health["status"], "yellow");
     let (status, health) = c.ask("GET", "/_cluster/health/gone?timeout=10ms", Value::Null).await;
     assert_eq!((status, &health["status"]), (408, &json!("red")));
-    c.stop().await;
 }
 
 async fn keeps_cluster_settings(env: Env) {
@@ -172,7 +169,6 @@ async fn keeps_cluster_settings(env: Env) {
     let answer = c.answers(400, "PUT", "/_cluster/settings", wrong).await;
     let reason = answer["error"]["reason"].as_str().unwrap();
     assert!(reason.contains("did you mean \"ccr.indices.recovery.chunk_size\""), "{reason}");
-    c.stop().await;
 }
 
 async fn tells_about_nodes(env: Env) {
@@ -219,7 +215,6 @@ async fn tells_about_nodes(env: Env) {
     let state = c.get("/_cluster/state/master_node,nodes").await;
     assert_eq!((&state["master_node"], state.get("metadata")), (&json!("c-0"), None));
     assert_eq!(state["nodes"].as_object().unwrap().len(), 3);
-    c.stop().await;
 }
 
 async fn explains_what_is_unassigned(env: Env) {
@@ -242,7 +237,6 @@ async fn explains_what_is_unassigned(env: Env) {
     assert_eq!(answer["current_state"], "started");
     assert_eq!(answer["current_node"]["name"], "c-0");
     assert_eq!(c.post("/_cluster/reroute?retry_failed=true").await["acknowledged"], true);
-    c.stop().await;
 }
 
 async fn follows_another_cluster(env: Env) {
@@ -310,8 +304,6 @@ async fn follows_another_cluster(env: Env) {
     let body = lines(&[json!({"index": {}}), json!({})]);
     let (_, refused) = raw(follower.any(), "POST", "/f/_bulk", body).await;
     assert_eq!(refused["items"][0]["index"]["status"], 403);
-    follower.stop().await;
-    leader.stop().await;
 }
 
 async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
@@ -331,5 +323,4 @@ async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     c.start_node(2).await;
     c.green("a").await;
     assert_eq!(c.counted("a").await["count"], 60);
-    c.stop().await;
 }

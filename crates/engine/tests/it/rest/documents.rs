@@ -66,7 +66,6 @@ async fn names_of_indices_may_have_dates(env: Env) {
     assert_eq!(c.must("GET", "/old/_doc/2", Value::Null).await["_index"], "a-2010");
     c.must("DELETE", &format!("/{path}"), Value::Null).await;
     assert_eq!(c.ask("HEAD", &format!("/{name}"), Value::Null).await.0, 404);
-    c.stop().await;
 }
 
 async fn what_is_copied_goes_to_an_index_of_today(env: Env) {
@@ -77,7 +76,6 @@ async fn what_is_copied_goes_to_an_index_of_today(env: Env) {
     });
     assert_eq!(c.must("POST", "/_reindex", body).await["created"], 1);
     assert_eq!(c.must("GET", "/b-2010/_doc/1", Value::Null).await["found"], true);
-    c.stop().await;
 }
 
 async fn makes_shows_and_deletes_indices(env: Env) {
@@ -121,7 +119,6 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 0}})).await;
     c.delete("/a,b*").await;
     assert_eq!(c.get("/_all").await, json!({}));
-    c.stop().await;
 }
 
 async fn reads_and_writes_documents(env: Env) {
@@ -191,7 +188,6 @@ async fn reads_and_writes_documents(env: Env) {
     let (status, made) = c.ask("PUT", "/fresh/_doc/1", json!({"any": {"thing": [1, 2]}})).await;
     assert_eq!((status, &made["_shards"]["total"]), (201, &json!(2)));
     assert_eq!(c.get("/fresh/_source/1").await, json!({"any": {"thing": [1, 2]}}));
-    c.stop().await;
 }
 
 async fn takes_bulks(env: Env) {
@@ -244,7 +240,6 @@ async fn takes_bulks(env: Env) {
     assert_eq!(answer["errors"], false);
     assert_eq!(answer.get("items"), None);
     assert!(answer["took"].is_u64());
-    c.stop().await;
 }
 
 async fn a_bulk_fails_by_item(env: Env) {
@@ -318,7 +313,6 @@ async fn a_bulk_fails_by_item(env: Env) {
         raw(c.any(), "POST", "/a/_bulk", Bytes::from_static(b"{\"index\":{}}\n{}")).await;
     assert_eq!(status, 400);
     assert!(answer["error"]["reason"].as_str().unwrap().contains("terminated by a newline"));
-    c.stop().await;
 }
 
 async fn acts_on_every_copy(env: Env) {
@@ -365,7 +359,6 @@ async fn acts_on_every_copy(env: Env) {
         assert_eq!(row["content"].as_str().unwrap().len(), 16);
         assert!(row["node"].as_str().unwrap().starts_with("c-"));
     }
-    c.stop().await;
 }
 
 /// Documents are parsed in the real world alone; elsewhere `_count` says that it cannot tell.
@@ -397,5 +390,4 @@ async fn indexes_fields_that_are_mapped_later(env: Env) {
     }
     let refused = c.ask("GET", "/a/_count", json!({"query": {"trem": {"n": 1}}})).await;
     assert_eq!((refused.0, &refused.1["error"]["type"]), (400, &json!("parsing_exception")));
-    c.stop().await;
 }

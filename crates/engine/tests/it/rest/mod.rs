@@ -50,7 +50,6 @@ async fn answers_messages(env: Env) {
         let json: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!(json["cluster_name"], "c");
     }
-    c.stop().await;
 }
 
 /// Sends text as it is, and reads what comes until all of it is answered, or the connection is closed.
@@ -190,7 +189,6 @@ async fn strangers_are_told_nothing(env: Env) {
     // Both nodes take part in it: among themselves they do not speak REST.
     let nodes = ask("GET /_cat/nodes?h=name", &right, "").await;
     assert!(nodes.contains("c-0") && nodes.contains("c-1"), "{nodes}");
-    c.stop().await;
 }
 
 async fn others_than_loopback_only_with_credentials(env: Env) {

@@ -84,7 +84,6 @@ async fn documents_are_read_and_written_by_their_routing(env: Env) {
     // The empty one is none, and one without a routing says nothing of any.
     c.must("PUT", &format!("/a/_doc/{x}?routing="), json!({"n": 4})).await;
     assert_eq!(c.get(&format!("/a/_doc/{x}")).await.get("_routing"), None);
-    c.stop().await;
 }
 
 async fn bulks_name_a_routing_for_each_action_or_for_all(env: Env) {
@@ -123,7 +122,6 @@ async fn bulks_name_a_routing_for_each_action_or_for_all(env: Env) {
     assert_eq!(answer["items"][1]["delete"]["result"], "deleted");
     let read = c.get(&format!("/a/_doc/up?routing={ROUTING}")).await;
     assert_eq!(read["_routing"], ROUTING);
-    c.stop().await;
 }
 
 async fn searches_go_to_the_shards_of_their_routing(env: Env) {
@@ -156,7 +154,6 @@ async fn searches_go_to_the_shards_of_their_routing(env: Env) {
     let search = json!({"size": 0, "pit": {"id": point["pit_id"]}});
     assert_eq!(c.must("POST", "/_search", search.clone()).await["hits"]["total"]["value"], 3);
     c.refuses(400, "[routing] cannot be used", "POST", "/_search?routing=x", search).await;
-    c.stop().await;
 }
 
 /// Some come with files and some as operations; then the copies that were written first are gone.
@@ -188,7 +185,6 @@ async fn every_copy_has_the_routing(env: Env) {
         true
     })
     .await;
-    c.stop().await;
 }
 
 async fn a_follower_has_the_routing(env: Env) {
@@ -209,7 +205,6 @@ async fn a_follower_has_the_routing(env: Env) {
         })
         .await;
     }
-    pair.stop().await;
 }
 
 async fn an_index_may_require_a_routing(env: Env) {
@@ -256,7 +251,6 @@ async fn an_index_may_require_a_routing(env: Env) {
     ] {
         c.refuses(400, why, "PUT", path, body).await;
     }
-    c.stop().await;
 }
 
 async fn an_index_has_the_routing_shards_that_it_names(env: Env) {
@@ -282,7 +276,6 @@ async fn an_index_has_the_routing_shards_that_it_names(env: Env) {
     assert!(status == 400 && said.to_string().contains(why), "{said}");
     let later = json!({"index.number_of_routing_shards": 10});
     assert_eq!(c.ask("PUT", "/a/_settings", later).await.0, 400);
-    c.stop().await;
 }
 
 async fn hits_show_their_routing(env: Env) {
@@ -304,7 +297,6 @@ async fn hits_show_their_routing(env: Env) {
     }
     let body = json!({"query": {"term": {"_routing": ROUTING}}});
     c.refuses(400, "[_routing] cannot be searched", "POST", "/a/_search", body).await;
-    c.stop().await;
 }
 
 async fn what_a_query_finds_keeps_its_routing(env: Env) {
@@ -340,5 +332,4 @@ async fn what_a_query_finds_keeps_its_routing(env: Env) {
     let done = c.must("POST", "/a/_delete_by_query?refresh=true", all).await;
     assert_eq!((&done["deleted"], &done["version_conflicts"]), (&json!(11), &json!(0)));
     assert_eq!(c.counted("a").await["count"], 0);
-    c.stop().await;
 }

@@ -74,7 +74,6 @@ async fn stats_are_sums_over_copies(env: Env) {
     let nodes = nodes["nodes"].as_object().unwrap().values();
     let indexed = nodes.map(|node| node["indices"]["indexing"]["index_total"].as_u64().unwrap());
     assert_eq!(indexed.sum::<u64>(), 110);
-    c.stop().await;
 }
 
 async fn clusters_are_told_in_numbers(env: Env) {
@@ -120,7 +119,6 @@ async fn clusters_are_told_in_numbers(env: Env) {
     {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, 400, "{path}");
     }
-    c.stop().await;
 }
 
 /// The segments of each copy of `a`: how many are committed and searched, and all of them.
@@ -192,7 +190,6 @@ async fn segments_are_committed_or_searched_or_both(env: Env) {
     ] {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, status, "{path}");
     }
-    c.stop().await;
 }
 
 async fn caches_are_cleared_by_name(env: Env) {
@@ -226,7 +223,6 @@ async fn caches_are_cleared_by_name(env: Env) {
     ] {
         assert_eq!(c.ask("POST", path, Value::Null).await.0, status, "{path}");
     }
-    c.stop().await;
 }
 
 async fn patterns_delete_only_where_that_is_allowed(env: Env) {
@@ -242,5 +238,4 @@ async fn patterns_delete_only_where_that_is_allowed(env: Env) {
     c.set_for_now(json!({"action.destructive_requires_name": null})).await;
     c.delete("/logs-*").await;
     assert_eq!(c.get("/_cat/indices?h=index&format=json").await, json!([{"index": "other"}]));
-    c.stop().await;
 }

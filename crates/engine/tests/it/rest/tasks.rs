@@ -102,7 +102,6 @@ async fn every_node_says_what_it_works_on(env: Env) {
     c.node(2).cut_off(false);
     assert_eq!(said["node_failures"][0]["node_id"], "c-2", "{said}");
     assert_eq!(said["nodes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["c-0"], "{said}");
-    c.stop().await;
 }
 
 /// Until then it is a task, and holds nothing of the body that it was sent with.
@@ -137,7 +136,6 @@ async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
     c.node(2).cut_off(false);
     let back = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=300s";
     assert_eq!(c.get(back).await["timed_out"], false);
-    c.stop().await;
 }
 
 /// In the virtual world, which has no documents to go through, that is an error.
@@ -157,7 +155,6 @@ async fn a_result_is_read_later(env: Env) {
     assert_eq!(ask(c.node(1), "GET", &path, Value::Null).await, (200, ended));
     assert_eq!(c.get("/_tasks?actions=*byquery").await, json!({ "nodes": {} }));
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn filled(env: &Env) -> Cluster {
@@ -204,7 +201,6 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
     let path = "/none/_update_by_query?wait_for_completion=false";
     assert_eq!(c.ask("POST", path, Value::Null).await.0, 404);
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_cancelled_task_ends_between_two_pages(env: Env) {
@@ -240,7 +236,6 @@ async fn a_cancelled_task_ends_between_two_pages(env: Env) {
     assert_eq!((status, &said["canceled"]), (200, &json!("by user request")), "{said}");
     assert!(c.counted("a").await["count"].as_u64().unwrap() >= 180);
     settled(&c).await;
-    c.stop().await;
 }
 
 /// The first page would be waited for some hours.
@@ -275,7 +270,6 @@ async fn a_task_gets_another_pace(env: Env) {
     let counts = ["deleted", "batches"].map(|name| ended["response"][name].as_u64().unwrap());
     assert_eq!(counts, [200, 20], "{ended}");
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn tasks_that_nobody_waits_for_are_bounded(env: Env) {
@@ -308,7 +302,6 @@ async fn tasks_that_nobody_waits_for_are_bounded(env: Env) {
     assert_eq!(begin(0, 6 << 20).await.0, 200);
     cancel().await;
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_task_has_the_id_that_its_client_sent(env: Env) {

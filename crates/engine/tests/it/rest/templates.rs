@@ -48,7 +48,6 @@ async fn new_indices_are_made_by_templates(env: Env) {
     let active = "wait_for_active_shards=2";
     c.must("PUT", &format!("/logs-y?{active}"), Value::Null).await;
     c.refuses(400, "copies [2]", "PUT", "/logs-z?wait_for_active_shards=3", Value::Null).await;
-    c.stop().await;
 }
 
 async fn templates_outlive_restarts(env: Env) {
@@ -76,7 +75,6 @@ async fn templates_outlive_restarts(env: Env) {
     }
     c.must("PUT", "/i1/_doc/1", json!({})).await;
     assert_eq!(c.get("/i1/_settings").await["i1"]["settings"]["index"]["number_of_shards"], "4");
-    c.stop().await;
 }
 
 async fn templates_are_read_and_deleted_by_name(env: Env) {
@@ -129,7 +127,6 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(rows, ["a [a-*] 0 []", "ab [ab-*] 0 []", "c [c-*] 0", "c [c-*] 0 []"]);
-    c.stop().await;
 }
 
 async fn fields_are_told_with_what_can_be_done_with_them(env: Env) {
@@ -184,7 +181,6 @@ async fn fields_are_told_with_what_can_be_done_with_them(env: Env) {
     ] {
         c.refuses(400, why, "POST", path, body).await;
     }
-    c.stop().await;
 }
 
 async fn tables_of_the_cluster(env: Env) {
@@ -214,5 +210,4 @@ async fn tables_of_the_cluster(env: Env) {
         assert_eq!(rows(path).await, ["c-0 c-0"]);
     }
     assert_eq!(rows("/_cat/plugins").await, Vec::<String>::new());
-    c.stop().await;
 }

@@ -48,7 +48,6 @@ async fn an_update_waits_for_its_primary(env: Env) {
         let (status, said) = update.await.unwrap();
         assert_eq!((status, &said["result"]), (200, &json!("updated")), "{said}");
     }
-    c.stop().await;
 }
 
 async fn updates_documents(env: Env) {
@@ -108,7 +107,6 @@ async fn updates_documents(env: Env) {
     let hidden = c.must("POST", "/a/_update/1?_source", json!({"doc": {}, "_source": false})).await;
     assert_eq!(hidden.get("get"), None, "{hidden}");
     c.has(2, 1).await;
-    c.stop().await;
 }
 
 async fn updates_within_bulks(env: Env) {
@@ -163,7 +161,6 @@ async fn updates_within_bulks(env: Env) {
     }
     assert_eq!(c.ask("GET", "/a/_doc/w", Value::Null).await.0, 404);
     c.has(2, 2).await;
-    c.stop().await;
 }
 
 async fn a_write_is_refused_where_another_came_between(env: Env) {
@@ -196,7 +193,6 @@ async fn a_write_is_refused_where_another_came_between(env: Env) {
     assert_eq!(answer["items"][0]["index"]["status"], 409, "{answer}");
     assert_eq!(answer["items"][1]["delete"]["status"], 200, "{answer}");
     c.has(2, 0).await;
-    c.stop().await;
 }
 
 async fn clients_may_count_the_versions(env: Env) {
@@ -242,7 +238,6 @@ async fn clients_may_count_the_versions(env: Env) {
         c.ask("PUT", path, json!({"n": 1})).await.0 == 409
     })
     .await;
-    c.stop().await;
 }
 
 /// Each of many clients adds a field of its own to one document.
@@ -266,7 +261,6 @@ async fn concurrent_updates_lose_nothing(env: Env) {
     let read = c.get("/a/_doc/1").await;
     assert_eq!((&read["_version"], read["_source"].as_object().unwrap().len()), (&json!(13), 14));
     c.has(2, 1).await;
-    c.stop().await;
 }
 
 async fn reads_many_documents(env: Env) {
@@ -297,5 +291,4 @@ async fn reads_many_documents(env: Env) {
     {
         assert_eq!(c.ask("POST", "/_mget", body.clone()).await.0, 400, "{body}");
     }
-    c.stop().await;
 }

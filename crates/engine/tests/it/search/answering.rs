@@ -89,7 +89,6 @@ async fn where_requests_alone_refresh_no_search_does(env: Env) {
         c.get(ALL).await["hits"]["total"]["value"] == 30
     })
     .await;
-    c.stop().await;
 }
 
 async fn counts_over_shards(env: Env) {
@@ -121,7 +120,6 @@ async fn counts_over_shards(env: Env) {
     assert_eq!(empty["_shards"]["total"], 0);
     assert_eq!(empty["hits"]["total"]["value"], 0);
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_full_queue_refuses(env: Env) {
@@ -162,7 +160,6 @@ async fn a_full_queue_refuses(env: Env) {
     })
     .await;
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_lost_node_leaves_other_copies(env: Env) {
@@ -176,7 +173,6 @@ async fn a_lost_node_leaves_other_copies(env: Env) {
         assert_eq!(found["hits"]["total"]["value"], 90);
     }
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn shards_without_copies_are_partial_results(env: Env) {
@@ -205,7 +201,6 @@ async fn shards_without_copies_are_partial_results(env: Env) {
     let answer = c.ask("GET", "/a/_count", Value::Null).await;
     refuses(answer, 503, "search_phase_execution_exception");
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn selection_shows_its_numbers(env: Env) {
@@ -237,7 +232,6 @@ async fn selection_shows_its_numbers(env: Env) {
     let wrong = json!({"transient": {"narrows.search.selection": "arse"}});
     assert_eq!(c.ask("PUT", "/_cluster/settings", wrong).await.0, 400);
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn answers_without_hits_are_kept(env: Env) {
@@ -274,7 +268,6 @@ async fn answers_without_hits_are_kept(env: Env) {
     c.must("PUT", "/a/_doc/20?refresh=true", json!({"n": 10})).await;
     assert_eq!(sum("", 0).await, 200.0);
     assert_eq!(counts().await, (3, 3));
-    c.stop().await;
 }
 
 async fn preferences_choose_copies(env: Env) {
@@ -295,7 +288,6 @@ async fn preferences_choose_copies(env: Env) {
     let answer = c.answers(503, "GET", "/a/_search?preference=_only_nodes:gone", Value::Null).await;
     assert_eq!(answer["error"]["root_cause"][0]["type"], "no_shard_available_action_exception");
     assert_eq!(c.get("/a/_search?preference=_shards:7").await["_shards"]["total"], 0);
-    c.stop().await;
 }
 
 async fn who_hangs_up_leaves_nothing_behind(env: Env) {
@@ -318,5 +310,4 @@ async fn who_hangs_up_leaves_nothing_behind(env: Env) {
         })
     })
     .await;
-    c.stop().await;
 }

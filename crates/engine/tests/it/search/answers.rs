@@ -28,5 +28,4 @@ async fn an_answer_holds_so_much_and_no_more(env: Env) {
     assert_eq!(status, [200, 429, 429]);
     let ids: Vec<String> = (0..60).map(|n| n.to_string()).collect();
     assert_eq!(c.ask("POST", "/a/_mget", json!({ "ids": ids })).await.0, 429);
-    c.stop().await;
 }

@@ -43,7 +43,6 @@ async fn shards_send_the_first_keys_that_are_shown(env: Env) {
     assert_eq!(terms(json!({"min_doc_count": 2, "shard_size": 3})).await, (counts(2, 3), 0));
     let (buckets, other) = terms(json!({})).await;
     assert_eq!((buckets, other), (vec![(json!("a"), 2), (json!("b"), 1)], 3));
-    c.stop().await;
 }
 
 async fn pipelines_read_what_all_shards_found(env: Env) {
@@ -99,7 +98,6 @@ async fn pipelines_read_what_all_shards_found(env: Env) {
         said.to_string().contains("No aggregation [price] found for path [words>price]"),
         "{said}"
     );
-    c.stop().await;
 }
 
 async fn the_best_documents_of_each_bucket(env: Env) {
@@ -171,7 +169,6 @@ async fn the_best_documents_of_each_bucket(env: Env) {
     assert_eq!(last(1)["hits"][0]["_id"], "99");
     let none = json!({"total": {"value": 0, "relation": "eq"}, "max_score": null, "hits": []});
     assert_eq!(*last(2), none);
-    c.stop().await;
 }
 
 async fn values_are_chosen_and_may_be_missing(env: Env) {
@@ -242,5 +239,4 @@ async fn values_are_chosen_and_may_be_missing(env: Env) {
         json!({"w": {"histogram": {"field": "o.y", "interval": 2, "missing_bucket": true}}});
     let found = aggregated(json!({"composite": {"sources": [widths]}})).await;
     assert_eq!(keys(&found), [json!({"w": null}), json!({"w": 0.0})]);
-    c.stop().await;
 }

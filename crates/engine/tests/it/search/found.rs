@@ -54,7 +54,6 @@ async fn answers_have_the_shape_that_typed_clients_ask_for(env: Env) {
         assert_eq!(found["hits"]["hits"][0].get("_source").is_some(), shown, "{body}");
     }
     c.refuses(400, "_none_ or *", "POST", "/a/_search", json!({"stored_fields": ["n"]})).await;
-    c.stop().await;
 }
 
 async fn finds_sorts_and_aggregates_over_shards(env: Env) {
@@ -155,7 +154,6 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     let one = c.get("/a/_search?sort=n:desc&size=1&_source_includes=n").await;
     assert_eq!(one["hits"]["hits"][0]["_source"], json!({"n": 199}));
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
@@ -196,7 +194,6 @@ async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
     // Nobody is told that nothing matches, however lenient about values.
     c.refuses(400, "cannot be searched here", "GET", "/a/_count?q=_index:a", Value::Null).await;
     assert_eq!(c.get("/a/_count?q=_id:1").await["count"], 1);
-    c.stop().await;
 }
 
 async fn values_of_a_keyword_are_listed(env: Env) {
@@ -219,7 +216,6 @@ async fn values_of_a_keyword_are_listed(env: Env) {
     ] {
         c.refuses(400, why, "POST", "/a/_terms_enum", body).await;
     }
-    c.stop().await;
 }
 
 async fn what_is_wrong_is_said(env: Env) {
@@ -259,7 +255,6 @@ async fn what_is_wrong_is_said(env: Env) {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, 400, "{path}");
     }
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn many_searches_in_one_request(env: Env) {
@@ -318,7 +313,6 @@ async fn many_searches_in_one_request(env: Env) {
         let (status, _) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(bad)).await;
         assert_eq!(status, 400, "{bad}");
     }
-    c.stop().await;
 }
 
 async fn writes_become_visible_by_time(env: Env) {
@@ -327,7 +321,6 @@ async fn writes_become_visible_by_time(env: Env) {
     assert_eq!(count().await, 5);
     c.must("PUT", "/a/_doc/new", json!({"n": 1})).await;
     eventually(&env, "the write is found", async || count().await == 6).await;
-    c.stop().await;
 }
 
 /// Multi-fields, fields that are not indexed, and fields without columns: right or refused, the same after a
@@ -425,5 +418,4 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
     for what in ["hot_threads", "usage"] {
         c.refuses(400, "is not supported", "GET", &format!("/_nodes/{what}"), Value::Null).await;
     }
-    c.stop().await;
 }

@@ -177,7 +177,6 @@ async fn all_ways_to_hits_have_the_same_fragments(env: Env) {
     assert_eq!(collapsed.as_object().unwrap().len(), 2);
     assert!(collapsed.as_object().unwrap().iter().all(|(id, shown)| *shown == expected[id]));
     settled(&c).await;
-    c.stop().await;
 }
 
 async fn what_has_no_fragments_is_said(env: Env) {
@@ -209,5 +208,4 @@ async fn what_has_no_fragments_is_said(env: Env) {
         let exceeds = said.1.to_string().contains("has exceeded [1000000]");
         assert_eq!((said.0, exceeds), (status, status == 400), "{}", said.1);
     }
-    c.stop().await;
 }

@@ -81,7 +81,6 @@ async fn a_point_in_time_ends_by_itself_or_is_ended(env: Env) {
     assert_eq!((status, ended), (200, json!({"succeeded": true, "num_freed": 3})));
     let (status, ended) = c.ask("DELETE", "/_pit", json!({"id": made["id"]})).await;
     assert_eq!((status, ended), (404, json!({"succeeded": true, "num_freed": 0})));
-    c.stop().await;
 }
 
 async fn what_is_counted_stays_as_it_was(env: Env) {
@@ -100,7 +99,6 @@ async fn what_is_counted_stays_as_it_was(env: Env) {
         assert_eq!(then["pit_id"], id);
     }
     c.must("DELETE", "/_search/point_in_time", json!({"pit_id": id})).await;
-    c.stop().await;
 }
 
 /// All hits, page by page, asked of each node in turn.
@@ -168,7 +166,6 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
     c.answers(404, "POST", "/_search", json!({"pit": {"id": id}})).await;
     c.delete("/_search/point_in_time/_all").await;
     eventually(&env, "every view is let go", async || open_views(&c).await == 0).await;
-    c.stop().await;
 }
 
 async fn what_a_search_of_one_may_not_have(env: Env) {
@@ -200,7 +197,6 @@ async fn what_a_search_of_one_may_not_have(env: Env) {
     refused("DELETE", "/_search/point_in_time", json!({"id": "x"}), "unknown parameter [id]").await;
     refused("DELETE", "/_pit", json!({"id": 7}), "is a text").await;
     c.answers(404, "POST", "/gone/_pit?keep_alive=1m", Value::Null).await;
-    c.stop().await;
 }
 
 async fn a_shard_that_is_lost_is_told(env: Env) {
@@ -216,7 +212,6 @@ async fn a_shard_that_is_lost_is_told(env: Env) {
     let path = "/_search?allow_partial_search_results=false";
     assert_eq!(ask(c.node(0), "POST", path, body.clone()).await.0, 503);
     assert_eq!(ask(c.node(0), "POST", "/_search", body).await.1["hits"], found["hits"]);
-    c.stop().await;
 }
 
 async fn views_are_bounded(env: Env) {
@@ -230,5 +225,4 @@ async fn views_are_bounded(env: Env) {
     c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
     c.must("DELETE", "/_search/point_in_time", json!({ "pit_id": ids })).await;
     opened(&c, "1m").await;
-    c.stop().await;
 }

@@ -52,7 +52,6 @@ async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
     }
     c.refuses(400, "query cannot be null", "POST", "/a/_validate/query", json!({})).await;
     c.answers(404, "GET", "/nope*/_validate/query", Value::Null).await;
-    c.stop().await;
 }
 
 async fn the_words_of_a_text_are_shown(env: Env) {
@@ -96,7 +95,6 @@ async fn the_words_of_a_text_are_shown(env: Env) {
     ] {
         c.refuses(400, said, "POST", &format!("{path}/_analyze"), body).await;
     }
-    c.stop().await;
 }
 
 fn percent_encoded(text: &str) -> String {
@@ -186,7 +184,6 @@ async fn a_parameter_asks_as_a_body_does(env: Env) {
     assert_eq!(gone["deleted"], 1, "{gone}");
     c.post("/a/_update_by_query?q=k:dog&refresh").await;
     assert_eq!(c.get("/a/_doc/1").await["_version"], 2);
-    c.stop().await;
 }
 
 async fn bodies_ask_several_fields(env: Env) {
@@ -315,7 +312,6 @@ async fn bodies_ask_several_fields(env: Env) {
     assert!((score(begun).await - score(two).await).abs() < 1e-4);
     let boosted = json!({"multi_match": {"query": "quick", "fields": ["t^3"]}});
     assert!((score(boosted).await - 3.0 * a).abs() < 1e-4);
-    c.stop().await;
 }
 
 async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
@@ -349,7 +345,6 @@ async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
         let body = json!({"properties": {"z": {"type": "match_only_text", parameter: value}}});
         c.refuses(400, parameter, "PUT", "/a/_mapping", body).await;
     }
-    c.stop().await;
 }
 
 async fn what_cannot_be_asked_is_said(env: Env) {
@@ -394,5 +389,4 @@ async fn what_cannot_be_asked_is_said(env: Env) {
     assert_eq!(counted, json!([{"count": "0"}]));
     c.refuses(400, "best_compression", "PUT", "/z", json!({"settings": {"index.codec": "zstd"}}))
         .await;
-    c.stop().await;
 }

@@ -27,7 +27,6 @@ async fn the_virtual_world_has_no_hits_to_scroll_through(env: Env) {
     assert_eq!(open_views(&c).await, 0);
     let (status, _) = c.ask("DELETE", "/_search/scroll/_all", Value::Null).await;
     assert_eq!(status, 404, "nothing was open");
-    c.stop().await;
 }
 
 async fn open_views(c: &Cluster) -> u64 {
@@ -114,7 +113,6 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
         refuses(answer, 404, "search_context_missing_exception");
     }
     eventually(&env, "every view is let go", async || open_views(&c).await == 0).await;
-    c.stop().await;
 }
 
 async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
@@ -149,7 +147,6 @@ async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
     assert_eq!(ids(&c.get(&path).await).len(), 10);
     let all = c.delete("/_search/scroll/_all").await;
     assert!(all["num_freed"].as_u64() >= Some(2), "{all}");
-    c.stop().await;
 }
 
 async fn a_shard_that_is_lost_is_told_on_every_page(env: Env) {
@@ -174,7 +171,6 @@ async fn a_shard_that_is_lost_is_told_on_every_page(env: Env) {
         assert!(page.iter().all(|id| found.insert(*id)), "twice: {next}");
     }
     assert_eq!(found, expected);
-    c.stop().await;
 }
 
 async fn views_of_scrolls_are_bounded(env: Env) {
@@ -194,7 +190,6 @@ async fn views_of_scrolls_are_bounded(env: Env) {
     c.must("DELETE", "/_search/scroll", json!({ "scroll_id": ids })).await;
     eventually(&env, "they are let go", async || open_views(&c).await == 0).await;
     c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
-    c.stop().await;
 }
 
 /// Its node would keep it, and none that holds views would say that there are too many.
@@ -202,7 +197,6 @@ async fn a_search_of_no_shard_begins_no_scroll(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     let found = c.must("POST", "/none-*/_search?scroll=1m", json!({})).await;
     assert_eq!((&found["_shards"]["total"], found.get("_scroll_id")), (&json!(0), None));
-    c.stop().await;
 }
 
 async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
@@ -226,7 +220,6 @@ async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
         }
         assert_eq!(found, expected, "{order}");
     }
-    c.stop().await;
 }
 
 fn primary_of(c: &Cluster) -> Option<String> {
@@ -265,5 +258,4 @@ async fn hits_are_of_the_term_in_which_their_view_was_made(env: Env) {
         let term = if *node == next { 2 } else { 1 };
         assert_eq!(page["hits"]["hits"][0]["_primary_term"], term, "{page}");
     }
-    c.stop().await;
 }
