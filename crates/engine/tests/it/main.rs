@@ -27,7 +27,6 @@ mod proxied;
 mod put_back;
 mod recovery;
 mod relocation;
-mod replica_selection;
 mod replication;
 mod rest;
 mod scale;

@@ -381,14 +381,18 @@ fn searches(plan: &mut Resolved, variants: &[&str], requests: u64) {
 
 #[test]
 fn a_loaded_node_is_routed_around_and_the_first_node_only_coordinates() {
-    const VARIANTS: [&str; 3] = [
+    const VARIANTS: [&str; 6] = [
         "4 replicas, es3 loaded: none",
         "4 replicas, es3 loaded: ARS",
         "4 replicas, es3 loaded: narrows",
+        "1 replica, all nodes: none",
+        "1 replica, all nodes: ARS",
+        "1 replica, all nodes: narrows",
     ];
     let rows = run("replica-selection", 1.0, |plan| searches(plan, &VARIANTS, 1000));
     let load = |n: usize| &rows[n].loads[0];
-    for n in 0..3 {
+    let per_s = |n: usize| load(n).throughput.mean_per_s;
+    for n in 0..6 {
         assert_eq!((load(n).requests, load(n).failed()), (1000, 0));
         assert_eq!(load(n).searches["leader-0"], 0, "no copy is placed there");
         assert_eq!(load(n).searches.values().sum::<u64>(), 5 * 1200);
@@ -398,10 +402,13 @@ fn a_loaded_node_is_routed_around_and_the_first_node_only_coordinates() {
     for n in [1, 2] {
         let (es3, other) = shares(n);
         assert!(es3 > 0 && es3 * 3 / 2 < other, "{es3} and {other}");
-        assert!(load(n).throughput.mean_per_s > 1.5 * load(0).throughput.mean_per_s);
+        assert!(per_s(n) > 1.5 * per_s(0), "{} and {}", per_s(n), per_s(0));
     }
     let p99 = |n: usize| load(n).latency.unwrap().p99_ms;
     assert!(p99(2) < p99(1) && p99(1) < p99(0), "{} {} {}", p99(2), p99(1), p99(0));
+    // Many who choose, each by what it learns itself.
+    assert!(per_s(5) > 0.9 * per_s(4), "{} and {}", per_s(5), per_s(4));
+    assert!(p99(5) < 1.15 * p99(4) && p99(5) < p99(3), "{} {} {}", p99(5), p99(4), p99(3));
 }
 
 #[test]
