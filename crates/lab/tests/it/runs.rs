@@ -430,6 +430,7 @@ fn every_policy_serves_at_a_rate_and_who_knows_everything_is_the_bound() {
         assert!(p99(policy) > 0.9 * bound, "{policy}: {} and {bound}", p99(policy));
     }
     assert!(p99("narrows") < p99("none") && p99("narrows") < 1.05 * p99("ars_7_13"));
+    assert!(p99("narrows") < 1.3 * bound, "{} and {bound}", p99("narrows"));
 }
 
 /// A node comes back empty behind a limit, which is raised meanwhile in one variant.

@@ -1,6 +1,5 @@
 //! Searches over a few nodes in closed form, for the tests: clients ask coordinators, these ask a copy of every shard,
 //! and a node runs what it is asked on its pool, whose threads share its cores with what else is ready to run there.
-//! An oracle, which knows every queue to its end, stands beside the policies as the bound.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,14 +11,6 @@ use world::Time;
 use super::{Choice, NodeFeedback, Policy, Question, Selector, ServedLatency};
 
 const MS: f64 = 1e6;
-
-/// Who chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chooser {
-    Policy(Policy),
-    /// Knows when each node would have answered.
-    Oracle,
-}
 
 /// How requests come.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +30,6 @@ pub(super) struct NodeModel {
     pub(super) competitors: f64,
     /// Between these seconds.
     pub(super) competing_s: (f64, f64),
-    /// Work takes so many times as long here.
-    pub(super) slowness: f64,
     /// Not there before this second; its first searches find no cache.
     pub(super) joins_s: f64,
     /// Share of requests that fail at once.
@@ -56,7 +45,6 @@ impl Default for NodeModel {
             threads: 25,
             competitors: 0.0,
             competing_s: (0.0, f64::INFINITY),
-            slowness: 1.0,
             joins_s: 0.0,
             failing: 0.0,
             paused_s: (0.0, 0.0),
@@ -159,11 +147,8 @@ struct Search {
 
 #[derive(Clone, Debug, Default)]
 struct NodeState {
-    /// When each running search ends.
-    running: Vec<(usize, Time)>,
+    running: Vec<usize>,
     waiting: VecDeque<usize>,
-    /// On their way to it.
-    coming: Vec<usize>,
     served: ServedLatency,
     service_ns: f64,
     ran: u64,
@@ -171,7 +156,7 @@ struct NodeState {
 
 struct Run<'a> {
     case: &'a Case,
-    chooser: Chooser,
+    policy: Policy,
     names: Vec<String>,
     now: Time,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
@@ -186,10 +171,10 @@ struct Run<'a> {
 }
 
 /// Runs a case.
-pub(super) fn run(case: &Case, chooser: Chooser) -> Figures {
+pub(super) fn run(case: &Case, policy: Policy) -> Figures {
     let mut run = Run {
         case,
-        chooser,
+        policy,
         names: (0..case.nodes.len()).map(|n| format!("n{n:03}")).collect(),
         now: Time(0),
         events: BinaryHeap::new(),
@@ -288,20 +273,12 @@ impl Run<'_> {
         let there = |node: &&usize| self.now >= Time((case.nodes[**node].joins_s * 1e9) as u64);
         let copies: Vec<usize> = case.shards[shard].iter().filter(there).copied().collect();
         let random = self.next();
-        let order = match self.chooser {
-            Chooser::Oracle => self.oracle(&copies, search),
-            Chooser::Policy(policy) => {
-                let names: Vec<&str> = copies.iter().map(|n| self.names[*n].as_str()).collect();
-                let shard = shard as u32;
-                let question = Question { index: "a", shard, copies: &names, random };
-                let selector = &mut self.selectors[coordinator];
-                match selector.choose(policy, self.now, question) {
-                    Choice::Ask(order) => order.into_iter().map(|place| copies[place]).collect(),
-                    Choice::WaitUntil(when) => {
-                        return self.at(when - self.now, Event::Choose(search));
-                    }
-                }
-            }
+        let names: Vec<&str> = copies.iter().map(|n| self.names[*n].as_str()).collect();
+        let question = Question { index: "a", shard: shard as u32, copies: &names, random };
+        let selector = &mut self.selectors[coordinator];
+        let order: Vec<usize> = match selector.choose(self.policy, self.now, question) {
+            Choice::Ask(order) => order.into_iter().map(|place| copies[place]).collect(),
+            Choice::WaitUntil(when) => return self.at(when - self.now, Event::Choose(search)),
         };
         self.searches[search].order = order;
         self.probe(coordinator, &copies);
@@ -309,10 +286,9 @@ impl Run<'_> {
     }
 
     fn probe(&mut self, coordinator: usize, copies: &[usize]) {
-        let Chooser::Policy(policy) = self.chooser else { return };
         let random = self.next();
         let names: Vec<&str> = copies.iter().map(|n| self.names[*n].as_str()).collect();
-        for place in self.selectors[coordinator].probes(policy, &names, || random) {
+        for place in self.selectors[coordinator].probes(self.policy, &names, || random) {
             self.at(WAY, Event::Probe { coordinator, node: copies[place] });
         }
     }
@@ -322,7 +298,6 @@ impl Run<'_> {
         self.searches[search].sent = self.now;
         let coordinator = self.coordinator(search);
         self.selectors[coordinator].sent(self.now, &self.names[node]);
-        self.nodes[node].coming.push(search);
         self.at(WAY, Event::Arrive(search));
     }
 
@@ -337,7 +312,6 @@ impl Run<'_> {
 
     fn arrive(&mut self, search: usize) {
         let node = self.target(search);
-        self.nodes[node].coming.retain(|coming| *coming != search);
         let failing = self.case.nodes[node].failing;
         if failing > 0.0 && ((self.next() >> 11) as f64 / (1u64 << 53) as f64) < failing {
             return self.at(WAY + FAILS_AFTER, Event::Failed(search));
@@ -357,7 +331,7 @@ impl Run<'_> {
         let ready = running as f64 + if competes { model.competitors } else { 0.0 };
         // A node that joins finds its caches empty.
         let cold = if model.joins_s > 0.0 && ran < 50 { 4.0 } else { 1.0 };
-        (ready / model.cores).max(1.0) * model.slowness * cold
+        (ready / model.cores).max(1.0) * cold
     }
 
     /// How long it stands still, where it does now.
@@ -378,8 +352,7 @@ impl Run<'_> {
             let stretch = self.stretch(node, state.running.len() + 1, state.ran);
             let service = Duration::from_nanos((self.searches[search].demand_ns * stretch) as u64);
             self.searches[search].began = self.now;
-            let ends = self.now + service;
-            self.nodes[node].running.push((search, ends));
+            self.nodes[node].running.push(search);
             self.nodes[node].ran += 1;
             self.at(service, Event::Ran(search));
         }
@@ -389,9 +362,6 @@ impl Run<'_> {
         let node = self.target(search);
         if let Some(whole) = self.paused(node) {
             // What was left of it when the node stopped comes after the pause.
-            let ends = self.now + whole;
-            let running = self.nodes[node].running.iter_mut().find(|running| running.0 == search);
-            running.expect("it runs").1 = ends;
             return self.at(whole, Event::Ran(search));
         }
         let took = self.now - self.searches[search].began;
@@ -399,7 +369,7 @@ impl Run<'_> {
         let rif = self.searches[search].arrived_rif;
         self.searches[search].took = took;
         let state = &mut self.nodes[node];
-        state.running.retain(|running| running.0 != search);
+        state.running.retain(|running| *running != search);
         state.served.note(rif, since);
         let sample = took.as_nanos() as f64;
         state.service_ns =
@@ -449,40 +419,6 @@ impl Run<'_> {
         if let Arrival::Closed(_) = self.case.arrival {
             self.at(Duration::ZERO, Event::Request);
         }
-    }
-
-    /// The copies by when their node would have answered.
-    fn oracle(&mut self, copies: &[usize], search: usize) -> Vec<usize> {
-        let demand_ns = self.searches[search].demand_ns;
-        let turn = self.next() as usize;
-        let mut ends: Vec<(Time, usize, usize)> = copies
-            .iter()
-            .enumerate()
-            .map(|(at, node)| (self.end_at(*node, demand_ns), (at + turn) % copies.len(), *node))
-            .collect();
-        ends.sort_unstable();
-        ends.into_iter().map(|end| end.2).collect()
-    }
-
-    /// When a node would have answered what is sent to it now, all that is before it included: also what is on its way.
-    fn end_at(&self, node: usize, demand_ns: f64) -> Time {
-        let (model, state) = (&self.case.nodes[node], &self.nodes[node]);
-        if model.failing > 0.0 || self.paused(node).is_some() {
-            return Time(u64::MAX);
-        }
-        let mut free: Vec<Time> = state.running.iter().map(|running| running.1).collect();
-        free.resize(model.threads, self.now);
-        let before = state.waiting.iter().chain(&state.coming);
-        let before: Vec<f64> = before.map(|search| self.searches[*search].demand_ns).collect();
-        let all = state.running.len() + before.len() + 1;
-        let stretch = self.stretch(node, all.min(model.threads), state.ran);
-        let mut end = self.now;
-        for demand in before.into_iter().chain([demand_ns]) {
-            let first = free.iter_mut().min().expect("a node has threads");
-            *first = *first + Duration::from_nanos((demand * stretch) as u64);
-            end = *first;
-        }
-        end
     }
 
     fn figures(self) -> Figures {

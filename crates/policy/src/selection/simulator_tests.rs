@@ -1,6 +1,6 @@
-//! The policies beside each other, and the oracle, on the cases that matter.
+//! The policies beside each other on the cases that matter.
 
-use super::simulator::{Arrival, Case, Chooser, NodeModel, run};
+use super::simulator::{Arrival, Case, NodeModel, run};
 use super::{ArsForm, Policy};
 
 const SEED: u64 = 42;
@@ -72,35 +72,33 @@ fn cases() -> Vec<(&'static str, Case)> {
         ),
         ("2 copies", replicas(2, 60)),
         ("10 copies", replicas(10, 300)),
-        ("100 copies", replicas(100, 3000)),
     ]
 }
 
-const POLICIES: [(&str, Chooser); 11] = [
-    ("none", Chooser::Policy(Policy::Rotation)),
-    ("random", Chooser::Policy(Policy::Random)),
-    ("least outstanding", Chooser::Policy(Policy::LeastOutstanding)),
-    ("ars 6.1", Chooser::Policy(Policy::Ars(ArsForm::Inverted))),
-    ("ars 7.13", Chooser::Policy(Policy::Ars(ArsForm::Corrected))),
-    ("ars 9.5", Chooser::Policy(Policy::Ars(ArsForm::QueueOnly))),
-    ("c3", Chooser::Policy(Policy::C3)),
-    ("two choices", Chooser::Policy(Policy::TwoChoices)),
-    ("prequal", Chooser::Policy(Policy::Prequal)),
-    ("narrows", Chooser::Policy(Policy::Narrows)),
-    ("oracle", Chooser::Oracle),
+const POLICIES: [Policy; 10] = [
+    Policy::Rotation,
+    Policy::Random,
+    Policy::LeastOutstanding,
+    Policy::Ars(ArsForm::Inverted),
+    Policy::Ars(ArsForm::Corrected),
+    Policy::Ars(ArsForm::QueueOnly),
+    Policy::C3,
+    Policy::TwoChoices,
+    Policy::Prequal,
+    Policy::Narrows,
 ];
 
 #[test]
 fn nothing_is_left_in_flight_whatever_fails() {
     println!("seed {SEED}");
-    for (_, chooser) in POLICIES {
+    for policy in POLICIES {
         let mut case = base(1);
         case.requests = 600;
         case.warm_up = 10;
         case.nodes[1].failing = 0.5;
         case.nodes[2].failing = 1.0;
         // Shards whose two copies both fail end without an answer, and count as done.
-        let figures = run(&case, chooser);
+        let figures = run(&case, policy);
         assert_eq!(figures.left, 0);
         assert_eq!(figures.latencies_ms.len(), case.requests - case.warm_up);
         assert!(figures.failures > 0);
@@ -111,8 +109,8 @@ fn nothing_is_left_in_flight_whatever_fails() {
 fn the_same_seed_gives_the_same_figures() {
     let mut case = loaded(base(4));
     case.requests = 1_000;
-    for (_, chooser) in POLICIES {
-        let (a, b) = (run(&case, chooser), run(&case, chooser));
+    for policy in POLICIES {
+        let (a, b) = (run(&case, policy), run(&case, policy));
         assert_eq!((a.latencies_ms, a.by_node, a.events), (b.latencies_ms, b.by_node, b.events));
     }
 }
@@ -121,32 +119,25 @@ fn the_same_seed_gives_the_same_figures() {
 #[test]
 fn narrows_is_no_worse_than_adaptive_selection_in_any_case() {
     println!("seed {SEED}");
-    let (ours, ars) = (Policy::Narrows, Policy::Ars(ArsForm::Corrected));
     for (name, mut case) in cases() {
-        // Debug builds are slow, and a hundred nodes have much to choose from: that case is judged apart.
-        if case.nodes.len() > 10 {
-            continue;
-        }
         (case.requests, case.warm_up) = (6_000, 1_000);
-        let ours = run(&case, Chooser::Policy(ours));
-        let ars = run(&case, Chooser::Policy(ars));
+        let ours = run(&case, Policy::Narrows);
+        let ars = run(&case, Policy::Ars(ArsForm::Corrected));
         assert!(ours.per_s > 0.96 * ars.per_s, "{name}: {} and {}", ours.per_s, ars.per_s);
         let (tail, its) = (ours.at(0.99), ars.at(0.99));
         assert!(tail < 1.06 * its, "{name}: 99th percentile {tail} and {its}");
     }
 }
 
-/// At the same rate of requests a loaded node costs ours less of everything than it costs the field's.
+/// How near that is to the best there is, the plan `selection-policies` tells.
 #[test]
-fn with_a_loaded_node_and_an_open_rate_narrows_is_near_the_oracle() {
+fn at_the_same_rate_a_loaded_node_costs_narrows_less_of_everything() {
     let mut case = loaded(base(1));
     case.arrival = Arrival::Open(40.0);
-    let of = |chooser| run(&case, chooser);
-    let none = of(Chooser::Policy(Policy::Rotation));
-    let ars = of(Chooser::Policy(Policy::Ars(ArsForm::Corrected)));
-    let ours = of(Chooser::Policy(Policy::Narrows));
-    let oracle = of(Chooser::Oracle);
+    let of = |policy| run(&case, policy);
+    let none = of(Policy::Rotation);
+    let ars = of(Policy::Ars(ArsForm::Corrected));
+    let ours = of(Policy::Narrows);
     assert!(ours.at(0.5) < none.at(0.5) && ours.at(0.5) < ars.at(0.5));
     assert!(ours.at(0.99) < 0.8 * ars.at(0.99), "{} and {}", ours.at(0.99), ars.at(0.99));
-    assert!(ours.at(0.99) < 1.1 * oracle.at(0.99), "{} and {}", ours.at(0.99), oracle.at(0.99));
 }
