@@ -80,7 +80,6 @@ fn defaults(scope: SettingScope, given: &[&SettingsMap]) -> SettingsMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse_update;
     use super::*;
 
     fn example() -> SettingsMap {
@@ -110,15 +109,6 @@ mod tests {
                 "indices": {"recovery": {"chunk_size": "1mb", "max_bytes_per_sec": "80mb"}},
             })
         );
-    }
-
-    #[test]
-    fn what_is_rendered_reads_back() {
-        for json in [flat(&example()), nested(&example())] {
-            let read = parse_update(SettingScope::Cluster, &json).unwrap();
-            let read: SettingsMap = read.into_iter().map(|(k, v)| (k, v.unwrap())).collect();
-            assert_eq!(read, example());
-        }
     }
 
     #[test]

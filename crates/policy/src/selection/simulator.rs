@@ -131,7 +131,7 @@ struct Request {
 }
 
 /// A search of one shard.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Search {
     request: usize,
     shard: usize,
@@ -249,19 +249,7 @@ impl Run<'_> {
         for shard in 0..open {
             let (spread, mean) = (self.case.spread, self.case.service_ms * MS);
             let demand_ns = gamma_factor(spread, || self.next()) * mean;
-            let (zero, order) = (Time(0), Vec::new());
-            self.searches.push(Search {
-                request,
-                shard,
-                demand_ns,
-                order,
-                tried: 0,
-                sent: zero,
-                arrived_rif: 0,
-                arrived: zero,
-                began: zero,
-                took: Duration::ZERO,
-            });
+            self.searches.push(Search { request, shard, demand_ns, ..Search::default() });
             self.choose(self.searches.len() - 1);
         }
     }
