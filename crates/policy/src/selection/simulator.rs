@@ -12,6 +12,9 @@ use super::{Choice, NodeFeedback, Policy, Question, Selector, ServedLatency};
 
 const MS: f64 = 1e6;
 
+/// Core time of a shard's search, in the mean.
+const SEARCH_NS: f64 = 160.0 * MS;
+
 /// How requests come.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arrival {
@@ -60,9 +63,6 @@ pub(super) struct Case {
     pub(super) shards: Vec<Vec<usize>>,
     pub(super) coordinators: usize,
     pub(super) arrival: Arrival,
-    /// Core time of a shard's search, and its spread.
-    pub(super) service_ms: f64,
-    pub(super) spread: f64,
     pub(super) requests: usize,
     pub(super) warm_up: usize,
     pub(super) seed: u64,
@@ -247,8 +247,7 @@ impl Run<'_> {
         let open = self.case.shards.len();
         self.requests.push(Request { coordinator, intended: self.now, open });
         for shard in 0..open {
-            let (spread, mean) = (self.case.spread, self.case.service_ms * MS);
-            let demand_ns = gamma_factor(spread, || self.next()) * mean;
+            let demand_ns = gamma_factor(1.0, || self.next()) * SEARCH_NS;
             self.searches.push(Search { request, shard, demand_ns, ..Search::default() });
             self.choose(self.searches.len() - 1);
         }

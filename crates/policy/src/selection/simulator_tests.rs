@@ -13,8 +13,6 @@ fn base(replicas: usize) -> Case {
         shards,
         coordinators: 1,
         arrival: Arrival::Closed(100),
-        service_ms: 160.0,
-        spread: 1.0,
         requests: 8_000,
         warm_up: 1_000,
         seed: SEED,
