@@ -282,7 +282,12 @@ pub(super) fn mark_copy_stale(
             None => drop(shard.leaving.borrow_mut().remove(&id)),
         }
     });
-    async move { answered.await.unwrap_or_else(|_| Err(unexpected())) }
+    async move {
+        let marked = answered.await.unwrap_or_else(|_| Err(unexpected()));
+        // A refusal is about this primary, whose term may be over, and not about what it was asked: whoever asked tries
+        // again, elsewhere.
+        marked.map_err(|failure| Failure { status: 503, ..failure })
+    }
 }
 
 /// The global checkpoint is the lowest local checkpoint of the copies in sync, and of those that are about to be.

@@ -13,7 +13,7 @@ use world::{Env, Task};
 
 use crate::common::between::{Answer, Between, cluster_behind, cluster_behind_each};
 use crate::common::{Cluster, ask, eventually};
-use crate::leases::open;
+use crate::leases::{open, opening};
 use crate::waits::{add_replica_on, create_on, within};
 
 testbed::virtual_world!(
@@ -26,6 +26,7 @@ testbed::virtual_world!(
     a_copy_that_cannot_be_taken_out_of_sync_fails_the_write,
     a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged,
     a_replica_that_takes_no_lease_leaves_the_copies_in_sync,
+    who_asks_for_a_lease_is_told_to_try_again_where_the_term_is_over,
 );
 
 /// A manager, a primary and its replica with ten documents, each node behind somebody of its own.
@@ -304,4 +305,36 @@ async fn a_replica_that_takes_no_lease_leaves_the_copies_in_sync(env: Env) {
     assert_ne!(in_sync(), before);
     between[2].be_honest();
     c.green("a").await;
+}
+
+/// Otherwise a follower takes the refusal for one of its own request, and stops.
+async fn who_asks_for_a_lease_is_told_to_try_again_where_the_term_is_over(env: Env) {
+    let (between, c) = shard_behind(&env, 3).await;
+    let (manager, replica) = (&between[0], &between[2]);
+    replica.change(|request, answer: Answer| match request {
+        Request::Leases { .. } => Err(Failure::new(500, "engine_exception", "its disk fails")),
+        _ => answer,
+    });
+    manager.hold(takes_out_of_sync);
+    {
+        let asking = c.ask_node("one-1", opening(&c, 1));
+        tokio::pin!(asking);
+        tokio::select! {
+            biased;
+            answer = &mut asking => panic!("the replica has not taken it: {answer:?}"),
+            () = eventually(&env, "the manager is told", async || manager.held() > 0) => {}
+        }
+        let lost = Event::ShardFailed {
+            index: "a".to_owned(),
+            shard: 0,
+            allocation_id: c.any().state().shard("a", 0).unwrap().primary().allocation_id.clone(),
+            reason: "its node was cut off".to_owned(),
+            disk_full: false,
+        };
+        c.ask_node("one-0", Request::Submit(Box::new(lost))).await.unwrap();
+        between.iter().for_each(Between::be_honest);
+        assert_refused(asking.await, "the sender is no longer the primary");
+    }
+    c.green("a").await;
+    c.stop().await;
 }
