@@ -34,9 +34,6 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// The least share for a node: its period is half a second then, and with less it would hardly answer any more.
-    pub const SHARE_MIN: f64 = 0.002;
-
     /// Bounds a process to a share of one core, which is above 0; above 1 it may use several.
     ///
     /// # Errors
@@ -57,11 +54,7 @@ impl Quota {
         Ok(made)
     }
 
-    /// Changes the share of one core.
-    ///
-    /// # Errors
-    /// If the control group refuses it.
-    pub fn allow(&self, share: f64) -> io::Result<()> {
+    fn allow(&self, share: f64) -> io::Result<()> {
         let period_us = PERIOD_MIN_US.max(PART_MIN_US / share);
         let (part_us, period_us) = ((share * period_us).round(), period_us.round());
         if self.is_first {

@@ -69,7 +69,7 @@ pub(crate) struct Engine {
     /// Bytes a second that a process with one core receives, checks and writes, about: of the embedded engine as it was
     /// measured with a hundredth of a core, of OpenSearch a guess on the high side.
     core_bytes_per_s: f64,
-    /// With a smaller part of a core, a process hardly answers.
+    /// With a smaller part of a core, a process hardly answers: with 0.002, its period is half a second.
     core_share_min: f64,
     /// Bytes that all recoveries together have in the queue of a slow disk, about, where that is not what they have in
     /// flight: of files, the kernel writes a part at a time. Measured with 2.19.1 beside 2 to 17 writes of 1 MiB.
