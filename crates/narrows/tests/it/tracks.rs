@@ -329,6 +329,16 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
 }
 
 #[test]
+fn what_was_measured_is_kept_where_a_later_task_fails() {
+    let shop = Shop::new().failing_late();
+    failed(&shop.run(&["--on", "virtual"]), 1, &["until-all-are-there", "index-append"]);
+    let (tasks, status) = shop.recorded();
+    assert!(tasks.iter().any(|task| task == "index-append"), "{tasks:?}");
+    assert!(tasks.iter().all(|task| task != "all-orders"), "{tasks:?}");
+    assert_eq!(status, Status::Failed);
+}
+
+#[test]
 fn a_task_that_had_nothing_but_errors_is_said_at_the_end_and_the_exit_code_is_1() {
     let shop = Shop::new().with("operations/default.json", "/orders/_count", "/nothing/_count");
     let output = shop.run(&["--include-tasks", "tag:setup, several ,pause", "--laps", "2"]);
