@@ -519,12 +519,6 @@ fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
-    let says = "narrows: no node, zone or attribute of the twin is called \"nope\"";
-    failed(&Twin::new().asked("--lose nope"), 2, &[says]);
-}
-
-#[test]
 fn a_node_is_lost_by_its_id_and_by_any_attribute() {
     let row = "{ name = \"c\", zone = \"west\", id = \"K3x\", attributes = { rack = \"r3\" } }";
     let twin = Twin::with(&[("{ name = \"c\", zone = \"west\" }", row)]);

@@ -42,6 +42,12 @@ fn what_is_not_there_is_refused_by_name() {
 }
 
 #[test]
+fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
+    let says = "narrows: no node, zone or attribute of the twin is called \"nope\"";
+    failed(&Twin::new().asked("--lose nope"), 2, &[says]);
+}
+
+#[test]
 fn a_twin_takes_the_place_of_no_other_file() {
     let twin = Twin::new();
     let dir = twin.dir.path();
