@@ -19,7 +19,11 @@ use crate::opensearch_args::OpenSearchArgs;
 use crate::runs;
 use crate::terminal::{self, say};
 
+const TIMEOUT: &str = "How long the first answer of a cluster may take; later ones may take 5.5 minutes, or this \
+                       where it is longer";
+
 #[derive(clap::Args)]
+#[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT)))]
 pub(crate) struct Args {
     /// Repetitions of every measurement, some seconds each.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]

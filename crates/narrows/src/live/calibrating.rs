@@ -17,7 +17,7 @@ use super::{ConnectArgs, Recording, checked_options, refuse_several_clusters, te
 use crate::interrupt::{Ended, told, until_told};
 use crate::terminal::say;
 
-/// How long one answer may take: a wait for copies is one answer, of five minutes at most.
+/// How long a cluster that has answered may take to answer at least: a wait for copies is one answer, of five minutes.
 const PATIENCE: Duration = Duration::from_secs(330);
 const CLUSTER: &str = "calibrated";
 
@@ -44,11 +44,14 @@ pub(crate) async fn calibrate_there(
     asked: &Calibrating<'_>,
     tell: impl Fn(&str),
 ) -> anyhow::Result<Calibrated> {
-    let options = checked_options(asked.urls, asked.connect, PATIENCE)?;
+    let timeout = asked.connect.timeout();
+    let options = checked_options(asked.urls, asked.connect, PATIENCE.max(timeout))?;
     refuse_several_clusters(env, &options.addresses, asked.connect).await?;
-    let client = LiveClient::new(env, &options).map_err(usage)?;
-    let identity = ClusterIdentity::ask_before_changes(&client, asked.connect.any_version()).await;
+    let greeting = LiveOptions { timeout, ..options.clone() };
+    let greets = LiveClient::new(env, &greeting).map_err(usage)?;
+    let identity = ClusterIdentity::ask_before_changes(&greets, asked.connect.any_version()).await;
     let identity = identity.map_err(usage)?;
+    let client = LiveClient::new(env, &options).map_err(usage)?;
     let nodes = TwoNodes::find(&client, !identity.embedded).await?;
     let release = format!("{} {}", identity.version.flavour, identity.version.version);
     let first = Observation { cluster: identity.version.clone(), ..Observation::default() };

@@ -189,6 +189,8 @@ fn a_cluster_that_is_silent_is_waited_for_as_long_as_is_said() {
     let (runs, more) = (tempfile::tempdir().unwrap(), ["--allow-changes", "--timeout", "1500ms"]);
     let output = self::run(&url, &runs, &more).output().unwrap();
     failed(&output, 2, &["within 1.5s"]);
+    let calibrate = ["calibrate", "--on", url.as_str(), "--runs", runs.path().to_str().unwrap()];
+    failed(&common::narrows(&[&calibrate[..], &more].concat()), 2, &["within 1.5s"]);
 }
 
 #[test]
