@@ -25,7 +25,7 @@ const BLOCKED: &str = "cluster_block_exception";
 const AT_ONCE: usize = 500;
 /// Pauses before a store that is away or full is asked again: two minutes in all.
 const PAUSES_S: [u64; 7] = [1, 2, 5, 10, 20, 40, 42];
-/// How long an answer may take at the end of a run.
+/// How long an answer may take at the end of a run, at least.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a run waits before it begins for an answer of its store.
 const IS_THERE_WITHIN: Duration = Duration::from_secs(2);

@@ -67,7 +67,8 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runs::refuse_file(&args.runs)?;
     args.refuse_unused()?;
-    let kept = |url| checked_options(slice::from_ref(url), &args.connect, crate::store::PATIENCE);
+    let patience = crate::store::PATIENCE.max(args.connect.timeout());
+    let kept = |url| checked_options(slice::from_ref(url), &args.connect, patience);
     let store = args.store.as_ref().map(kept).transpose()?;
     store.iter().for_each(crate::store::say_if_away);
     let executed = executed(args)?;
