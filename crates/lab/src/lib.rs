@@ -21,7 +21,7 @@ pub use diagnostic::{Diagnostic, Mistakes};
 pub use error::{Error, Result, told};
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,
-    caught, execute, execute_resolved, execute_track, fresh, journal, now, stopped_unless_told,
-    variant_info,
+    caught, execute, execute_resolved, execute_track, fresh, journal, live_cluster, now,
+    stopped_unless_told, variant_info,
 };
 pub use runner::{Quiet, Watch};

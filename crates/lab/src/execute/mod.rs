@@ -34,7 +34,7 @@ mod working;
 pub use adapt::NO_LEADER;
 pub use execution::{Executed, execute, execute_resolved};
 pub use manifest::variant_info;
-pub use on_live::{JOURNALS, journal};
+pub use on_live::{JOURNALS, journal, live_cluster};
 pub use on_track::execute_track;
 pub use options::{Interrupt, Options};
 pub use place::{LiveHosts, OpenSearchNodes, Place};

@@ -30,6 +30,19 @@ pub fn journal(path: &Path, cluster_uuid: &str, hosts: Vec<String>) -> Result<Jo
     Ok(Journal::create(path, Head::new(cluster_uuid.to_owned(), hosts))?)
 }
 
+/// A cluster that may be changed, with a new journal of that. Fails as [`journal`] does.
+pub fn live_cluster(
+    env: &Env,
+    options: &LiveOptions,
+    (client, identity): (LiveClient, ClusterIdentity),
+    path: &Path,
+) -> Result<LiveCluster> {
+    let journal = journal(path, &identity.uuid, hosts(options))?;
+    let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options.clone() };
+    let end_client = LiveClient::new(env, &at_the_end).map_err(usage)?;
+    Ok(LiveCluster::new(client, end_client, identity, journal))
+}
+
 pub(super) fn run(
     plan: &Resolved,
     live: &LiveHosts,
@@ -78,20 +91,17 @@ async fn reach(env: &Env, live: &LiveHosts, dir: &Path) -> Result<(Vec<LiveClust
     let (mut found, mut api) = (Vec::new(), FollowApi::default());
     if let Some(leader) = &live.leader {
         api = follow_api(&client, &identity).await.map_err(usage)?;
-        let (leader_client, leader_identity) = identify(env, live, leader).await?;
-        if leader_identity.uuid == identity.uuid {
+        let reached = identify(env, live, leader).await?;
+        if reached.1.uuid == identity.uuid {
             let why = "--leader and --on name the same cluster; a plan that recovers from another one needs two";
             return Err(Error::Usage { why: why.to_owned() });
         }
-        found.push((leader, leader_client, leader_identity));
+        found.push((leader, reached));
     }
-    found.push((&live.follower, client, identity));
+    found.push((&live.follower, (client, identity)));
     let mut clusters = Vec::new();
-    for ((options, client, identity), name) in found.into_iter().rev().zip(JOURNALS) {
-        let journal = journal(&dir.join(name), &identity.uuid, hosts(options))?;
-        let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options.clone() };
-        let end_client = LiveClient::new(env, &at_the_end).map_err(usage)?;
-        clusters.insert(0, LiveCluster::new(client, end_client, identity, journal));
+    for ((options, reached), name) in found.into_iter().rev().zip(JOURNALS) {
+        clusters.insert(0, live_cluster(env, options, reached, &dir.join(name))?);
     }
     Ok((clusters, api))
 }

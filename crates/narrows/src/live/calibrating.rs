@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
-    ClusterIdentity, Clusters, FollowApi, LiveCluster, LiveClusters, PUT_BACK_PATIENCE,
-    TopologySpec, index_of_run, restore_command,
+    ClusterIdentity, Clusters, FollowApi, LiveClusters, TopologySpec, index_of_run, restore_command,
 };
 use lab::calibration::{Amount, LiveCalibration, TwoNodes, calibrate_live};
 use record::observation::Observation;
@@ -58,11 +57,9 @@ pub(crate) async fn calibrate_there(
     let hosts: Vec<String> = client.hosts().iter().map(ToString::to_string).collect();
     let recording = Recording::create(asked.runs, "calibrate", &hosts.join(","), &first)?;
     let dir = recording.dir();
-    let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &identity.uuid, hosts)?;
     let restore = restore_command(&dir, &options);
-    let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options };
-    let end_client = LiveClient::new(env, &at_the_end).map_err(usage)?;
-    let live = LiveCluster::new(client, end_client, identity, journal);
+    let journal = dir.join(lab::JOURNALS[0]);
+    let live = lab::live_cluster(env, &options, (client, identity), &journal)?;
     let there = LiveClusters::new(vec![live], FollowApi::default());
     let mut there = there.held_by(recording.holder(), |text| say!("narrows: {text}"));
     let index = index_of_run(&dir.file_name().unwrap_or_default().to_string_lossy());
