@@ -6,6 +6,7 @@ mod recovery_use;
 
 use std::collections::BTreeMap;
 
+use record::stage::DELAYED;
 use record::{Line, RecoverySample, RunDir};
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ pub use self::phases::{Phase, PhaseKind};
 pub use self::recovery_use::RecoveryUse;
 
 use self::curve::curve;
-use self::phases::{DELAYED, count, phases};
+use self::phases::{count, phases};
 use self::recovery_use::recovery_use;
 use crate::recoveries::times_compare;
 

@@ -18,7 +18,7 @@ pub mod text;
 pub mod units;
 
 pub use follow::{CatchUp, FollowFigures, NodeUse, SearchFigures};
-pub use line::{FollowSample, Line, LinkSample, NodeSample, Phase, RecoverySample};
+pub use line::{FollowSample, Line, LinkSample, NodeSample, Phase, RecoverySample, stage};
 pub use load::{DriverUse, LoadFigures, Percentiles, RequestSample, Throughput};
 pub use manifest::{
     Kind, LinkInfo, Machine, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, TwinQuestion,

@@ -21,6 +21,18 @@ impl Phase {
     pub const AWAY: &'static str = "away";
 }
 
+/// What copies are in that are in no stage of a recovery, among those of a [`RecoverySample`].
+pub mod stage {
+    /// No node has them.
+    pub const UNASSIGNED: &str = "UNASSIGNED";
+    /// Those of them that wait for their node.
+    pub const DELAYED: &str = "DELAYED";
+    /// They are to be moved, and their move has not begun.
+    pub const WAITING: &str = "WAITING";
+    /// They are there.
+    pub const DONE: &str = "DONE";
+}
+
 /// All recoveries of one variant at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoverySample {

@@ -1,9 +1,10 @@
 //! What is outstanding until green.
 
 use record::RecoverySample;
+use record::stage::{DONE, UNASSIGNED};
 use serde::Serialize;
 
-use super::phases::{DONE, UNASSIGNED, begun_in_all, count, outstanding};
+use super::phases::{begun_in_all, count, outstanding};
 
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;

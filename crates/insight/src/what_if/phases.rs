@@ -2,14 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use record::stage::{DELAYED, DONE, UNASSIGNED, WAITING};
 use record::{Limit, RecoverySample};
 use serde::Serialize;
-
-/// The stages of a sample that are no stage of a recovery.
-pub(super) const UNASSIGNED: &str = "UNASSIGNED";
-pub(super) const DELAYED: &str = "DELAYED";
-pub(super) const WAITING: &str = "WAITING";
-pub(super) const DONE: &str = "DONE";
 
 /// A time in which one thing held it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,8 +1,9 @@
 //! What is read of the run of a twin.
 
 use record::Limit;
+use record::stage::{DELAYED, DONE, UNASSIGNED, WAITING};
 
-use super::phases::{DELAYED, DONE, PhaseKind, UNASSIGNED, WAITING};
+use super::phases::PhaseKind;
 use super::*;
 
 fn sample(stages: &[(&str, u32)], recovered: u64, throttle_s: f64) -> RecoverySample {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use record::stage::{DELAYED, DONE, UNASSIGNED, WAITING};
 use record::{Line, TwinQuestion};
 use serde_json::{Value, json};
 use world::Time;
@@ -25,12 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// After so long, `indices.recovery.internal_action_timeout`, its copy fails.
 const PATIENCE_WITH_A_CHUNK: Duration = Duration::from_secs(900);
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
-/// The copies that no node has, among the stages of a sample; and those of them that wait for their node.
-const UNASSIGNED: &str = "UNASSIGNED";
-const DELAYED: &str = "DELAYED";
-/// Copies that are to be moved, and whose move has not begun.
-const WAITING: &str = "WAITING";
-const DONE: &str = "DONE";
 
 /// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
