@@ -1,39 +1,22 @@
 //! What the live page of `watch --web` is sent, and what is kept for it.
 
 use insight::diagnosis::{Event, Series, Topic, diagnose};
-use record::observation::{Health, Identity, Node, Observation, Recovery, Scope, Setting};
+use record::observation::{Health, Identity, Observation, Recovery, Scope, Setting};
 use report::live_page::{Frame, History, document};
 use report::screen::{Place, View, plain_lines};
 use serde_json::Value;
+
+use crate::screen::{held, limited};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
 /// Second `s` of a cluster with so many recoveries, each held at 40 MB/s by the limiter of its source.
 fn look(s: u64, recoveries: usize) -> Observation {
-    let node = |name: String| Node {
-        id: name.clone(),
-        name,
-        timestamp_ms: Some(s * 1000),
-        throttle_ms: Some(s * 400),
-        transport_rx_bytes: Some(s * 41_900_000),
-        ..Node::default()
-    };
-    let recovery = |at: usize| Recovery {
-        index: format!("orders-{at:03}"),
-        kind: "PEER".into(),
-        stage: "INDEX".into(),
-        source: Some(format!("source-{at}")),
-        target: Some(format!("target-{at}")),
-        start_ms: Some(1),
-        total_ms: Some(s * 1000),
-        total_bytes: Some(10_000_000_000),
-        recovered_bytes: Some(s * 41_900_000),
-        source_throttle_ms: Some(s * 400),
-        target_throttle_ms: Some(0),
-        ..Recovery::default()
+    let recovery = |at: usize| {
+        let (index, [source, target]) = (format!("orders-{at:03}"), ends(at));
+        Recovery { total_bytes: Some(10_000_000_000), ..held(&index, &source, &target, s) }
     };
     let limit = Setting { value: "40mb".into(), scope: Scope::Persistent };
-    let names = (0..recoveries).flat_map(|at| [format!("source-{at}"), format!("target-{at}")]);
     Observation {
         cluster: Identity {
             name: "<b>logs</b>".into(),
@@ -41,11 +24,16 @@ fn look(s: u64, recoveries: usize) -> Observation {
             version: "2.19.1".into(),
         },
         health: Some(Health { status: "yellow".into(), unassigned: Some(0), ..Health::default() }),
-        nodes: names.map(node).collect(),
+        nodes: (0..recoveries).flat_map(ends).map(|name| limited(&name, s)).collect(),
         recoveries: (0..recoveries).map(recovery).collect(),
         settings: Some([(LIMIT.to_owned(), limit)].into()),
         ..Observation::default()
     }
+}
+
+/// Source and target of a recovery.
+fn ends(at: usize) -> [String; 2] {
+    [format!("source-{at}"), format!("target-{at}")]
 }
 
 fn view(recoveries: usize, trouble: Option<&str>) -> (View, Frame) {

@@ -16,18 +16,43 @@ use report::Style;
 use report::live_page::Frame;
 use report::screen::{Key, Place, Scroll, Trails, View, draw, findings, plain_lines};
 
-/// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
-fn look(s: u64) -> Observation {
-    let node = |name: &str| Node {
+/// Second `s` of a node through whose limiter 40 MB/s go.
+pub(crate) fn limited(name: &str, s: u64) -> Node {
+    Node {
         id: name.into(),
         name: name.into(),
         timestamp_ms: Some(s * 1000),
-        process_cpu_ms: Some(s * 100),
-        os_cpu_percent: Some(if name == "paris" { 12 } else { 95 }),
-        cores: Some(8),
         throttle_ms: Some(s * 400),
         transport_rx_bytes: Some(s * 41_900_000),
         ..Node::default()
+    }
+}
+
+/// Second `s` of a recovery of 1 GB that the limiter of its source holds at 40 MB/s.
+pub(crate) fn held(index: &str, source: &str, target: &str, s: u64) -> Recovery {
+    Recovery {
+        index: index.into(),
+        kind: "PEER".into(),
+        stage: "INDEX".into(),
+        source: Some(source.into()),
+        target: Some(target.into()),
+        start_ms: Some(1),
+        total_ms: Some(s * 1000),
+        total_bytes: Some(1_000_000_000),
+        recovered_bytes: Some(s * 41_900_000),
+        source_throttle_ms: Some(s * 400),
+        target_throttle_ms: Some(0),
+        ..Recovery::default()
+    }
+}
+
+/// A cluster with one recovery, seen every second.
+fn look(s: u64) -> Observation {
+    let node = |name: &str| Node {
+        process_cpu_ms: Some(s * 100),
+        os_cpu_percent: Some(if name == "paris" { 12 } else { 95 }),
+        cores: Some(8),
+        ..limited(name, s)
     };
     let limit = Setting { value: "40mb".into(), scope: Scope::Default };
     Observation {
@@ -38,20 +63,7 @@ fn look(s: u64) -> Observation {
         },
         health: Some(Health { status: "yellow".into(), ..Health::default() }),
         nodes: vec![node("paris"), node("tokyo")],
-        recoveries: vec![Recovery {
-            index: "orders".into(),
-            kind: "PEER".into(),
-            stage: "INDEX".into(),
-            source: Some("paris".into()),
-            target: Some("tokyo".into()),
-            start_ms: Some(1),
-            total_ms: Some(s * 1000),
-            total_bytes: Some(1_000_000_000),
-            recovered_bytes: Some(s * 41_900_000),
-            source_throttle_ms: Some(s * 400),
-            target_throttle_ms: Some(0),
-            ..Recovery::default()
-        }],
+        recoveries: vec![held("orders", "paris", "tokyo", s)],
         settings: Some([("indices.recovery.max_bytes_per_sec".to_owned(), limit)].into()),
         round_trips: vec![RoundTrip { from: "paris".into(), to: "tokyo".into(), rtt_ms: 5.0 }],
         ..Observation::default()
