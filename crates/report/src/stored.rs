@@ -15,6 +15,8 @@ use insight::stats::median;
 use insight::{Summary, VariantLoad};
 use record::{LoadFigures, Percentiles, Row, RunDir, Status, Throughput};
 use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 pub use race::read_race;
 
@@ -297,16 +299,8 @@ fn as_counted(lap: &LoadFigures) -> LoadFigures {
 
 /// Milliseconds since 1970 of `2026-11-25T01:01:07Z`.
 pub(crate) fn epoch_ms(text: &str) -> Option<f64> {
-    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    // Days from civil: years begin in March, so that the day that leap years have comes last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year - era * 400;
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    Some(((days * 24 + hour) * 60 + minute) as f64 * 60e3 + second as f64 * 1e3)
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    Some(time.unix_timestamp() as f64 * 1e3)
 }
 
 #[cfg(test)]
