@@ -111,3 +111,39 @@ impl Follower {
         self.consumer.take(packets, &mut self.out).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::codec::{Kind, Request};
+    use crate::consumer::{ConsumerKind, Counts, Sink};
+    use crate::wire::{PacketListener, Wire};
+
+    /// A follower, and what its producer has.
+    async fn joined(env: &Env) -> (Follower, Wire) {
+        let mut listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
+        let address = listener.address().to_owned();
+        let (wire, producer) = tokio::join!(Wire::connect(env, &address, None), listener.accept());
+        let Wire { incoming, outgoing: out } = wire.unwrap();
+        let consumer = Consumer::new(env, ConsumerKind::Fast, Sink::Count(Counts::default()), 0);
+        (Follower { env: env.clone(), consumer, incoming, out }, producer.unwrap())
+    }
+
+    #[test]
+    fn a_producer_that_takes_no_answers_is_left() {
+        world::virtual_world::run(7, async |env| {
+            let (mut follower, mut producer) = joined(&env).await;
+            // More than finds room on the way; the answer to a NOOP comes behind it.
+            let value = vec![0_u8; 16 << 20].into();
+            follower.out.put(Packet { value, ..Packet::new(Kind::Request, 0) }).unwrap();
+            producer.outgoing.put(Request::new(1, 0, Body::Noop).packet()).unwrap();
+            producer.outgoing.flush().await.unwrap();
+            assert_eq!(follower.step().await.unwrap(), None);
+            let left = env.timeout(Duration::from_secs(3600), follower.step()).await;
+            let error = left.expect("it waits for ever").unwrap_err();
+            assert!(error.to_string().contains("taken for gone"), "{error}");
+        });
+    }
+}

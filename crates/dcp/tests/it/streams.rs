@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{Bench, PATIENCE, follow, options_to, persisted, reach, set, settings};
+use crate::common::{Bench, PATIENCE, follow, persisted, reach, set, settings};
 use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
-use crate::wrong_servers::answered_well;
 use bytes::Bytes;
 use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, Take};
-use dcp::client::Client;
 use dcp::codec::{
     Answer, Body, EndReason, FailoverEntry, Marker, Opcode, Request, Response, SNAPSHOT_DISK,
     SNAPSHOT_MEMORY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, Status, StreamRequest,
     VbucketState, Version,
 };
-use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, NOOP_INTERVAL, Sink};
-use dcp::wire::{PacketListener, Wire};
+use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, NOOP_INTERVAL, Sink};
+use dcp::wire::Wire;
 use world::Env;
 
 testbed::both_worlds!(
@@ -35,7 +33,6 @@ testbed::both_worlds!(
     a_takeover_that_nobody_acknowledges_holds_up_no_clients_for_ever,
     a_takeover_that_nobody_answers_holds_up_no_clients_for_ever,
     a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left,
-    a_producer_that_takes_no_answers_is_left,
 );
 
 /// The rest of the snapshot comes in two, the first of which is never whole: both markers are answered.
@@ -327,44 +324,6 @@ async fn a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left(e
         }
     }
     panic!("60 MB came, and the window is one of 100 kB");
-}
-
-/// It has NOOPs answered, and reads none of the answers.
-async fn a_producer_that_takes_no_answers_is_left(env: Env) {
-    let mut listener = PacketListener::bind(&env, &env.any_address()).await.unwrap();
-    let options = options_to(listener.address());
-    let serving = env.spawn("takes no answers", async move {
-        let Wire { mut incoming, mut outgoing } = listener.accept().await.unwrap();
-        let mut settings = 0;
-        while settings < 4 {
-            let packet = incoming.next().await.unwrap().unwrap();
-            settings += u32::from(packet.opcode == Opcode::Control.number());
-            outgoing.put(answered_well(packet).unwrap()).unwrap();
-            outgoing.flush().await.unwrap();
-        }
-        loop {
-            for opaque in 0..1024 {
-                outgoing.put(Request::new(opaque, 0, Body::Noop).packet()).unwrap();
-            }
-            if outgoing.flush().await.is_err() {
-                return;
-            }
-        }
-    });
-    let client = Client::connect(&env, &options).await.unwrap();
-    let sink = Sink::Count(Counts::default());
-    let consumer = Consumer::new(&env, ConsumerKind::Fast, sink, 1 << 20);
-    let mut follower = Follower::open(&env, client, "answers", consumer, 1 << 20).await.unwrap();
-    let steps = async {
-        loop {
-            if let Err(error) = follower.step().await {
-                return error;
-            }
-        }
-    };
-    let error = env.timeout(Duration::from_secs(3600), steps).await.expect("it waits for ever");
-    assert!(error.to_string().contains("taken for gone"), "{error}");
-    drop(serving);
 }
 
 async fn a_takeover_that_nobody_acknowledges_holds_up_no_clients_for_ever(env: Env) {
