@@ -2,7 +2,7 @@
 
 use world::{Env, LocalFuture};
 
-use super::{Consumer, Event};
+use super::{Consumer, Event, NOOP_INTERVAL};
 use crate::client::Client;
 use crate::codec::{Body, OPEN_PRODUCER, Packet, Status};
 use crate::wire::{Incoming, Outgoing};
@@ -81,7 +81,17 @@ impl Follower {
             return Ok(Some(event));
         }
         let until = self.consumer.run_due(&mut self.out).await?;
-        self.out.flush_in_time(&self.env).await?;
+        if let Err(error) = self.out.flush_in_time(&self.env).await {
+            // What came before the producer was gone counts. One that reads nothing may send without end.
+            let may_have_come = matches!(error, Error::Io { .. });
+            return match self.env.timeout(NOOP_INTERVAL, self.incoming.next()).await {
+                Ok(Ok(Some(packet))) if may_have_come => {
+                    self.take(packet).await?;
+                    Ok(self.consumer.event())
+                }
+                _ => Err(error),
+            };
+        }
         let first = {
             let (env, incoming) = (&self.env, &mut self.incoming);
             tokio::select! {
@@ -117,7 +127,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::codec::{Kind, Request};
+    use crate::codec::{Answer, EndReason, FailoverEntry, Kind, Opcode, Request, Response};
     use crate::consumer::{ConsumerKind, Counts, Sink};
     use crate::wire::{PacketListener, Wire};
 
@@ -144,6 +154,27 @@ mod tests {
             let left = env.timeout(Duration::from_secs(3600), follower.step()).await;
             let error = left.expect("it waits for ever").unwrap_err();
             assert!(error.to_string().contains("taken for gone"), "{error}");
+        });
+    }
+
+    #[test]
+    fn what_came_before_the_producer_was_gone_counts() {
+        world::virtual_world::run(7, async |env| {
+            let (mut follower, mut producer) = joined(&env).await;
+            follower.add_stream(0, 0).unwrap();
+            let log = Answer::FailoverLog(vec![FailoverEntry { uuid: 5, seqno: 0 }]);
+            let granted = Response::new(Opcode::StreamRequest, 1, Status::Success, log);
+            let reason = EndReason::Ok;
+            let ended = Request::new(1, 0, Body::StreamEnd { reason });
+            for packet in [granted.packet(), ended.packet()] {
+                producer.outgoing.put(packet).unwrap();
+                producer.outgoing.flush().await.unwrap();
+            }
+            drop(producer);
+            let opened = Event::Opened { vb: 0, rollbacks: 0 };
+            assert_eq!(follower.step().await.unwrap(), Some(opened));
+            assert_eq!(follower.step().await.unwrap(), Some(Event::Ended { vb: 0, reason }));
+            assert!(follower.step().await.is_err());
         });
     }
 }
