@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use world::{Env, LocalFuture, Task, Work};
+use world::{Env, LocalFuture, Task, Time, Work};
 
 use crate::Error;
 use crate::client::Client;
@@ -20,6 +21,8 @@ const SOCKET_BYTES: usize = 64 << 10;
 const FORWARD_BYTES: usize = 256 << 10;
 /// Requests of the manager itself have opaques from here on; those of consumers stay below.
 const OWN_OPAQUES: u32 = 0x7000_0000;
+/// A copy stands still after so long without an item, or without an answer of the consumer; both peers may be alive.
+pub(super) const STILL_AFTER: Duration = Duration::from_secs(600);
 
 /// How packets are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +46,8 @@ pub struct BridgeStats {
 #[derive(Default)]
 struct Seen {
     stats: Cell<BridgeStats>,
-    /// Items from the producer.
-    items: Cell<u64>,
+    /// When the last item came from the producer.
+    last_item: Cell<Time>,
     /// Streams that ended, and why.
     ended: RefCell<BTreeMap<u16, EndReason>>,
     /// The last answer to a request of the manager, which makes one at a time.
@@ -57,6 +60,7 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A connection to a producer and one to a consumer, joined: vbuckets are copied over it.
 pub struct Bridge {
+    env: Env,
     commands: mpsc::UnboundedSender<Packet>,
     seen: Rc<Seen>,
     next_opaque: u32,
@@ -92,7 +96,8 @@ impl Bridge {
                 pass_items(env.clone(), incoming, destination.outgoing, asked, path, seen.clone());
             let back = pass_answers(env.clone(), destination.incoming, outgoing, seen.clone());
             let tasks = [env.spawn("passes items on", out), env.spawn("passes answers back", back)];
-            Ok(Bridge { commands, seen, next_opaque: OWN_OPAQUES, _tasks: tasks })
+            let (env, next_opaque) = (env.clone(), OWN_OPAQUES);
+            Ok(Bridge { env, commands, seen, next_opaque, _tasks: tasks })
         })
     }
 
@@ -101,12 +106,12 @@ impl Bridge {
         self.seen.stats.get()
     }
 
-    /// Items that were passed on.
-    pub(super) fn items(&self) -> u64 {
-        self.seen.items.get()
+    /// When it passed the last item on; long ago if it has passed on none.
+    pub(super) fn last_item(&self) -> Time {
+        self.seen.last_item.get()
     }
 
-    /// Asks the consumer, and waits for its answer.
+    /// Asks the consumer, and waits for its answer, which may take as long as a rollback does.
     pub(super) async fn ask(&mut self, vb: u16, body: Body) -> Result<()> {
         self.next_opaque += 1;
         let opaque = self.next_opaque;
@@ -114,7 +119,12 @@ impl Bridge {
         // If the task is gone, its failure is the error to report.
         let _ = self.commands.send(Request::new(opaque, vb, body).packet());
         let answered = self.until(|seen| seen.answer.get().filter(|(of, _)| *of == opaque));
-        match answered.await?.1 {
+        let answered = self.env.timeout(STILL_AFTER, answered).await;
+        let nothing = |_| {
+            let found = format!("nothing for {} s", STILL_AFTER.as_secs());
+            Err(Error::unexpected("the consumer", what, found))
+        };
+        match answered.unwrap_or_else(nothing)?.1 {
             Ok(Status::Success) => Ok(()),
             status => {
                 let what = format!("{what} of vbucket {vb}");
@@ -195,7 +205,7 @@ async fn pass_items(
                 Path::Plain => {
                     let mut next = Some(packet);
                     while let Some(packet) = next.take() {
-                        note(&packet, &seen);
+                        note(&env, &packet, &seen);
                         to.put(packet)?;
                         if to.gathered_bytes() < FORWARD_BYTES {
                             next = from.buffered()?;
@@ -213,7 +223,7 @@ async fn pass_items(
 
 /// Decodes one packet and passes it on.
 async fn decode_and_pass(env: &Env, packet: Packet, to: &mut Outgoing, seen: &Seen) -> Result<()> {
-    note(&packet, seen);
+    note(env, &packet, seen);
     let wrong = |source| Error::Protocol { address: "the producer".to_owned(), source };
     let again = match packet.kind {
         Kind::Request => Request::parse(packet).map_err(wrong)?.packet(),
@@ -224,7 +234,7 @@ async fn decode_and_pass(env: &Env, packet: Packet, to: &mut Outgoing, seen: &Se
     to.flush_in_time(env).await
 }
 
-fn note(packet: &Packet, seen: &Seen) {
+fn note(env: &Env, packet: &Packet, seen: &Seen) {
     let mut stats = seen.stats.get();
     stats.packets += 1;
     stats.bytes += packet.wire_bytes() as u64;
@@ -233,7 +243,7 @@ fn note(packet: &Packet, seen: &Seen) {
         return;
     }
     if Opcode::of(packet.opcode).is_some_and(Opcode::is_item) {
-        seen.items.set(seen.items.get() + 1);
+        seen.last_item.set(env.now());
     }
     if packet.opcode == Opcode::StreamEnd.number() {
         let vb = packet.vbucket_or_status;

@@ -15,6 +15,7 @@ use crate::client::{Client, ClientOptions};
 use crate::codec::{Body, EndReason, STREAM_TAKEOVER, Status, VbucketState};
 use crate::{Error, Result};
 
+use bridge::STILL_AFTER;
 pub use bridge::{Bridge, BridgeStats, Path};
 
 /// A takeover begins once fewer items than this are left.
@@ -85,7 +86,7 @@ impl Rebalance {
             let mut replication = self.bridge(env, &name).await?;
             replication.ask(vb, Body::AddStream { flags: 0 }).await?;
             let persisted = async {
-                self.until_few_are_left(env, &mut at_source, &name, vb).await?;
+                self.until_few_are_left(env, &mut at_source, &name, vb, &replication).await?;
                 let high = seqno(&mut at_source, vb).await?;
                 self.until_persisted(env, &mut at_destination, vb, high, &replication).await
             };
@@ -134,13 +135,19 @@ impl Rebalance {
         source: &mut Client,
         name: &str,
         vb: u16,
+        replication: &Bridge,
     ) -> Result<()> {
+        let began = env.now();
         loop {
             let stats = source.stats(&format!("dcp-vbtakeover {vb} {name}")).await?;
             let left = stats.get("estimate").and_then(|text| text.parse::<u64>().ok());
             let streams = stats.get("status").is_some_and(|status| status != "does_not_exist");
             if streams && left.is_some_and(|left| left < FEW_ITEMS) {
                 return Ok(());
+            }
+            if env.now() - began.max(replication.last_item()) > STILL_AFTER {
+                let found = format!("no item for {} s", STILL_AFTER.as_secs());
+                return Err(Error::unexpected(&self.source.address, "a stream", found));
             }
             env.sleep(LOOK_EVERY).await;
         }
@@ -157,8 +164,6 @@ impl Rebalance {
     ) -> Result<()> {
         // Since when it answers without waiting.
         let mut since = env.now();
-        // The items that were passed on, and when there were more last.
-        let mut passed = (replication.items(), since);
         loop {
             let asked = env.now();
             let answered = destination.ask(vb, Body::SeqnoPersistence { seqno }).await?;
@@ -166,13 +171,12 @@ impl Rebalance {
             if now - asked > WAITED {
                 since = now;
             }
-            if replication.items() > passed.0 {
-                passed = (replication.items(), now);
-            }
             match answered.status {
                 Ok(Status::Success) => return Ok(()),
                 Ok(Status::TemporaryFailure) if now - since < ASKED_AT_ONCE => {}
-                Ok(Status::TemporaryFailure) if now - since.max(passed.1) < REFUSED_FOR => {
+                Ok(Status::TemporaryFailure)
+                    if now - since.max(replication.last_item()) < REFUSED_FOR =>
+                {
                     env.sleep(LOOK_EVERY).await;
                 }
                 status => {

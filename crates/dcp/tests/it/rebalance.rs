@@ -9,7 +9,7 @@ use bytes::Bytes;
 use dcp::Error;
 use dcp::bucket::BucketSettings;
 use dcp::client::ClientOptions;
-use dcp::codec::{Body, Status, VbucketState};
+use dcp::codec::{Body, Opcode, Request, Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
 use dcp::wire::{PacketListener, Wire};
@@ -24,6 +24,7 @@ testbed::both_worlds!(
     a_connection_that_breaks_ends_the_move;
     simulated:
     a_bridge_between_servers_that_fall_silent_ends,
+    a_copy_that_stands_still_is_given_up,
     a_replica_that_will_never_be_persisted_is_given_up,
 );
 
@@ -176,18 +177,27 @@ async fn a_connection_that_breaks_ends_the_move(env: Env) {
     assert!(matches!(error, Error::Closed { .. } | Error::Io { .. }), "{error}");
 }
 
-/// A server that grants everything, and says nothing by itself.
-async fn speechless(env: &Env) -> ClientOptions {
+/// A server that takes a second to grant what is asked for, except for requests that it passes over. By itself it says
+/// nothing but NOOPs.
+async fn speechless(env: &Env, passes_over: Option<Opcode>, noop_every: Duration) -> ClientOptions {
     let mut listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
     let options = options_to(listener.address());
-    let clock = env.clone();
+    let (passes_over, clock) = (passes_over.map(Opcode::number), env.clone());
     let serving = async move {
         loop {
             let Wire { mut incoming, mut outgoing } = listener.accept().await.unwrap();
+            let env = clock.clone();
             let answering = async move {
-                while let Ok(Some(packet)) = incoming.next().await {
-                    let Some(answer) = answered_well(packet) else { continue };
-                    outgoing.put(answer).unwrap();
+                loop {
+                    let said = match env.timeout(noop_every, incoming.next()).await {
+                        Ok(Ok(Some(packet))) if Some(packet.opcode) == passes_over => None,
+                        Ok(Ok(Some(packet))) => answered_well(packet),
+                        Ok(_) => return,
+                        Err(_) => Some(Request::new(0, 0, Body::Noop).packet()),
+                    };
+                    let Some(said) = said else { continue };
+                    env.sleep(Duration::from_secs(1)).await;
+                    outgoing.put(said).unwrap();
                     if outgoing.flush().await.is_err() {
                         return;
                     }
@@ -200,17 +210,38 @@ async fn speechless(env: &Env) -> ClientOptions {
     options
 }
 
+/// A move from one server that says little to another.
+async fn between_speechless(
+    env: &Env,
+    path: Path,
+    passes_over: Option<Opcode>,
+    noop_every: Duration,
+) -> Rebalance {
+    let source = speechless(env, None, noop_every).await;
+    let destination = speechless(env, passes_over, noop_every).await;
+    let name = "test".to_owned();
+    Rebalance { source, destination, path, name, move_overhead: Duration::ZERO }
+}
+
 /// As where the power of both hosts fails: no connection closes.
 async fn a_bridge_between_servers_that_fall_silent_ends(env: Env) {
     for path in [Path::Decoding, Path::Plain] {
-        let (source, destination) = (speechless(&env).await, speechless(&env).await);
-        let move_overhead = Duration::ZERO;
-        let name = "test".to_owned();
-        let rebalance = Rebalance { source, destination, path, name, move_overhead };
+        let rebalance = between_speechless(&env, path, None, Duration::from_secs(86_400)).await;
         let replication = rebalance.replicate(&env, &[0]).await.unwrap();
         let ended = env.timeout(Duration::from_secs(3600), replication.failure()).await;
         let error = ended.expect("it waits for ever");
         assert!(error.to_string().contains("taken for gone"), "{error}");
+    }
+}
+
+/// The destination does not answer, or the source grants a stream and sends nothing.
+async fn a_copy_that_stands_still_is_given_up(env: Env) {
+    let noop_every = Duration::from_secs(20);
+    for passes_over in [Some(Opcode::AddStream), None] {
+        let rebalance = between_speechless(&env, Path::Plain, passes_over, noop_every).await;
+        let built = env.timeout(Duration::from_secs(3600), rebalance.build_replica(&env, 0)).await;
+        let error = built.expect("it waits for ever").err().expect("nothing was copied");
+        assert!(error.to_string().contains("for 600 s"), "{error}");
     }
 }
 
