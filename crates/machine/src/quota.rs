@@ -58,8 +58,6 @@ impl Quota {
         let period_us = PERIOD_MIN_US.max(PART_MIN_US / share);
         let (part_us, period_us) = ((share * period_us).round(), period_us.round());
         if self.is_first {
-            // A part that is longer than its period is refused, so that neither order of the two always does.
-            fs::write(self.group.join("cpu.cfs_quota_us"), "-1")?;
             fs::write(self.group.join("cpu.cfs_period_us"), period_us.to_string())?;
             fs::write(self.group.join("cpu.cfs_quota_us"), part_us.to_string())
         } else {
