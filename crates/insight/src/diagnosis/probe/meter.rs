@@ -119,22 +119,21 @@ impl CameIn {
 }
 
 /// Rates of steps. Where chunks are few, nothing comes in most of them: those until the next chunk are one step with
-/// it, as else its rate seems to vary by as much as it is. When the first one began is not known.
+/// it, as else its rate seems to vary by as much as it is. When the first one began is not known then.
 fn from_chunk_to_chunk(steps: impl Iterator<Item = Option<CameIn>>) -> Vec<f64> {
-    let (mut rates, mut has_come) = (Vec::new(), false);
-    let mut waited_ms = Some(0.0);
-    for step in steps {
-        let Some(CameIn { bytes, wall_ms }) = step else {
-            (waited_ms, has_come) = (Some(0.0), false);
-            continue;
-        };
-        if bytes == 0 {
-            waited_ms = waited_ms.filter(|_| has_come).map(|ms| ms + wall_ms);
-            continue;
+    let steps: Vec<_> = steps.collect();
+    let mut rates = Vec::new();
+    for steady in steps.split(Option::is_none) {
+        let is_seldom = steady.iter().flatten().any(|step| step.bytes == 0);
+        let mut taken_ms = (!is_seldom).then_some(0.0_f64);
+        for CameIn { bytes, wall_ms } in steady.iter().flatten() {
+            taken_ms = taken_ms.map(|ms| ms + wall_ms);
+            if *bytes > 0 {
+                let whole = taken_ms.map(|wall_ms| CameIn { bytes: *bytes, wall_ms });
+                rates.extend(whole.map(CameIn::bytes_per_s));
+                taken_ms = Some(0.0);
+            }
         }
-        let came = waited_ms.map(|ms| CameIn { bytes, wall_ms: ms + wall_ms });
-        rates.extend(came.map(CameIn::bytes_per_s));
-        (waited_ms, has_come) = (Some(0.0), true);
     }
     rates
 }
@@ -218,7 +217,7 @@ mod tests {
         let seldom = [nothing, chunk, nothing, chunk, nothing, nothing, chunk, nothing];
         assert_eq!(rates(&seldom), [5e5, 1e6 / 3.0], "when the first one began is not known");
         assert_eq!(rates(&[chunk, chunk]), [1e6, 1e6]);
-        assert_eq!(rates(&[chunk, nothing, None, nothing, chunk, chunk]), [1e6, 1e6]);
+        assert_eq!(rates(&[chunk, nothing, chunk, None, nothing, chunk, chunk]), [5e5, 1e6]);
         assert_eq!(rates(&[nothing, nothing]), Vec::<f64>::new());
     }
 
