@@ -150,7 +150,7 @@ impl Restored {
         let sentences = unsettled.again().to_vec();
         let left = unless_told(&again, &journal_path, unsettled.settle(&client)).await?;
         tell_left(&left);
-        let ended = "it was killed, and `narrows restore` has put back what it had set";
+        let ended = "`narrows restore` has put back what it had set";
         if let Some(folder) = folder
             && let Err(error) = folder.end_untold(&lab::now(), ended)
         {

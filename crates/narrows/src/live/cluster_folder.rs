@@ -66,7 +66,7 @@ impl ClusterFolder {
         write().with_context(|| format!("write {}", path.display()))
     }
 
-    /// Appends the end of a run that was killed and told none; nothing where no run goes on.
+    /// Appends the end of a run that told none, as one that was killed; nothing where no run goes on.
     pub(crate) fn end_untold(&self, time: &str, why: &str) -> anyhow::Result<()> {
         let steps = end_of(&self.0.join(STEPS), STEPS_BYTES_READ).unwrap_or_default();
         let mut lines = steps.lines().rev();
