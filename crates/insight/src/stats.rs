@@ -53,21 +53,31 @@ pub fn ratio_interval(base: &[f64], other: &[f64], seed: u64) -> Option<Interval
     })
 }
 
-/// Bootstrap interval of `mean(base) / mean(other)`, both sides resampled; none if either side has fewer than
+/// An amount, and what it is of: bytes, and the seconds in which they came.
+pub type Part = (f64, f64);
+
+/// The mean of parts, of which each counts by what it is of; none of nothing.
+pub fn mean_of(parts: &[Part]) -> Option<f64> {
+    let sum = |sum: Part, part: &Part| (sum.0 + part.0, sum.1 + part.1);
+    let (amount, of) = parts.iter().fold((0.0, 0.0), sum);
+    (!parts.is_empty()).then(|| amount / of)
+}
+
+/// Bootstrap interval of `mean_of(base) / mean_of(other)`, both sides resampled; none if either side has fewer than
 /// [`MIN_LAPS`] values. For samples that come in lumps, of which the median says little.
 ///
 /// Few values hold too little of what varies: the interval is as much wider, as a factor, as Student's t is wider than
 /// the normal distribution and as resampling n of n values underestimates their variance (T. Hesterberg, What Teachers
 /// Should Know About the Bootstrap, 2015: the expanded percentile interval).
-pub fn mean_ratio_interval(base: &[f64], other: &[f64], seed: u64) -> Option<Interval> {
+pub fn mean_ratio_interval(base: &[Part], other: &[Part], seed: u64) -> Option<Interval> {
     let fewest = base.len().min(other.len());
     let found = interval(seed, fewest, |random| {
-        let resampled = |values: &[f64], random: &mut SplitMix64| {
-            mean(&resampled(values, random)).expect("as many values as there are laps")
+        let resampled = |parts: &[Part], random: &mut SplitMix64| {
+            mean_of(&resampled(parts, random)).expect("as many values as there are laps")
         };
         resampled(base, random) / resampled(other, random)
     })?;
-    let mid = mean(base)? / mean(other)?;
+    let mid = mean_of(base)? / mean_of(other)?;
     let count = fewest as f64;
     let wider = standard_errors(fewest) / NORMAL * (count / (count - 1.0)).sqrt();
     let widened = |end: f64| if mid > 0.0 { mid * (end / mid).powf(wider) } else { end };
@@ -108,7 +118,7 @@ fn resampled_median(values: &[f64], random: &mut SplitMix64) -> f64 {
     median(&resampled(values, random)).expect("as many values as there are laps")
 }
 
-fn resampled(values: &[f64], random: &mut SplitMix64) -> Vec<f64> {
+fn resampled<T: Copy>(values: &[T], random: &mut SplitMix64) -> Vec<T> {
     let count = values.len() as u64;
     values.iter().map(|_| values[(random.next_u64() % count) as usize]).collect()
 }
@@ -140,19 +150,31 @@ mod tests {
         let fast = [10.0, 10.4, 9.8, 10.1];
         let far = ratio_interval(&slow, &fast, 1).unwrap();
         assert!(far.low > 9.0 && far.high < 11.0, "{far:?}");
-        let by_mean = mean_ratio_interval(&slow, &fast, 1).unwrap();
+        let by_mean = mean_ratio_interval(&slow.map(each), &fast.map(each), 1).unwrap();
         assert!(by_mean.low > 9.0 && by_mean.high < 11.0, "{by_mean:?}");
         let same = ratio_interval(&slow, &slow, 1).unwrap();
         assert!(same.low < 1.0 && same.high > 1.0, "{same:?}");
     }
 
+    /// A value that counts as much as every other one.
+    fn each(value: f64) -> Part {
+        (value, 1.0)
+    }
+
+    /// Chunks of a megabyte, seen from look to look: one that came just before a look seems to be a fast one.
+    #[test]
+    fn a_mean_counts_parts_by_what_they_are_of() {
+        assert_eq!(mean_of(&[(1e6, 0.25), (1e6, 1.75)]), Some(1e6));
+        assert_eq!(mean_of(&[]), None);
+    }
+
     /// The range of three values holds the mean in three of four cases.
     #[test]
     fn few_values_have_an_interval_wider_than_their_range() {
-        let (base, other) = ([9.0, 10.0, 11.0], [10.0, 10.0, 10.0]);
+        let (base, other) = ([9.0, 10.0, 11.0].map(each), [10.0, 10.0, 10.0].map(each));
         let few = mean_ratio_interval(&base, &other, 1).unwrap();
         assert!(few.low < 0.85 && few.high > 1.15, "{few:?}");
-        let many = |values: [f64; 3]| values.repeat(20);
+        let many = |values: [Part; 3]| values.repeat(20);
         let many = mean_ratio_interval(&many(base), &many(other), 1).unwrap();
         assert!(many.low > 0.95 && many.high < 1.05, "{many:?}");
         assert_eq!([2, 3, 31, 32].map(standard_errors), [12.706, 4.303, 2.042, 1.96]);
@@ -164,7 +186,8 @@ mod tests {
         let lumps: Vec<f64> = (0..60).map(|n| if n % 3 == 0 { 3.0 } else { 0.0 }).collect();
         let half: Vec<f64> = lumps.iter().map(|lump| lump / 2.0).collect();
         assert_eq!((median(&lumps), mean(&lumps)), (Some(0.0), Some(1.0)));
-        let ratio = mean_ratio_interval(&half, &lumps, 1).unwrap();
+        let parts = [half, lumps].map(|lumps| lumps.into_iter().map(each).collect::<Vec<_>>());
+        let ratio = mean_ratio_interval(&parts[0], &parts[1], 1).unwrap();
         assert!(ratio.low > 0.2 && ratio.low < 0.5 && ratio.high > 0.5, "{ratio:?}");
     }
 

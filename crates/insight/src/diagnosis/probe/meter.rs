@@ -8,6 +8,7 @@ use crate::diagnosis::knobs::Knobs;
 use crate::diagnosis::series::{MS_PER_S, Series, Transfer};
 use crate::diagnosis::threshold::{Threshold, at};
 use crate::diagnosis::unanswered::tells_of_recoveries;
+use crate::stats::Part;
 
 pub(super) const RATE_MS: Threshold = at("ms of a recovery whose own rate counts, at least", 300.0);
 
@@ -67,8 +68,9 @@ impl Meter {
         all.filter(|one| whose.counts(one.last(), series)).map(Transfer::name).collect()
     }
 
-    /// What was measured within a span. `born` leaves out recoveries that began before the span.
-    pub(super) fn samples(&self, series: &Series<'_>, span: Span, born: bool) -> Vec<f64> {
+    /// What was measured within a span: bytes and their seconds, or values that count alike. `born` leaves out recoveries
+    /// that began before the span.
+    pub(super) fn samples(&self, series: &Series<'_>, span: Span, born: bool) -> Vec<Part> {
         let within = |t_ms: f64| t_ms >= span.from_ms && t_ms <= span.to_ms;
         let looks: Vec<_> =
             series.looks().iter().copied().filter(|(t_ms, _)| within(*t_ms)).collect();
@@ -78,7 +80,7 @@ impl Meter {
                 let steps = looks.windows(2).map(|pair| together(pair, &counts, *steady));
                 match *steady {
                     true => from_chunk_to_chunk(steps),
-                    false => steps.flatten().map(CameIn::bytes_per_s).collect(),
+                    false => steps.flatten().collect(),
                 }
             }
             Meter::Each { whose } => {
@@ -92,7 +94,7 @@ impl Meter {
                         last.insert(recovery.key(), recovery);
                     }
                 }
-                last.into_values().filter_map(own_rate).collect()
+                last.into_values().filter_map(own_rate).map(each).collect()
             }
             Meter::Busy { node, disk } => {
                 let used = |pair: &[(f64, &Observation)]| {
@@ -100,42 +102,30 @@ impl Meter {
                     let span = pair.node(node)?;
                     if *disk { span.disk_busy() } else { span.cpu().map(|(share, _)| share) }
                 };
-                looks.windows(2).filter_map(used).collect()
+                looks.windows(2).filter_map(used).map(each).collect()
             }
         }
     }
 }
 
-/// What came in a step.
-struct CameIn {
-    bytes: u64,
-    wall_ms: f64,
-}
-
-impl CameIn {
-    fn bytes_per_s(self) -> f64 {
-        self.bytes as f64 / (self.wall_ms / MS_PER_S)
-    }
-}
-
-/// Rates of steps. Where chunks are few, nothing comes in most of them: those until the next chunk are one step with
-/// it, as else its rate seems to vary by as much as it is. When the first one began is not known then.
-fn from_chunk_to_chunk(steps: impl Iterator<Item = Option<CameIn>>) -> Vec<f64> {
+/// Steps from chunk to chunk. Where chunks are few, nothing comes in most steps from look to look: those until the next
+/// chunk are one step with it, as else its rate seems to vary by as much as it is. When the first one began is not
+/// known then.
+fn from_chunk_to_chunk(steps: impl Iterator<Item = Option<Part>>) -> Vec<Part> {
     let steps: Vec<_> = steps.collect();
-    let mut rates = Vec::new();
+    let mut chunks = Vec::new();
     for steady in steps.split(Option::is_none) {
-        let is_seldom = steady.iter().flatten().any(|step| step.bytes == 0);
-        let mut taken_ms = (!is_seldom).then_some(0.0_f64);
-        for CameIn { bytes, wall_ms } in steady.iter().flatten() {
-            taken_ms = taken_ms.map(|ms| ms + wall_ms);
-            if *bytes > 0 {
-                let whole = taken_ms.map(|wall_ms| CameIn { bytes: *bytes, wall_ms });
-                rates.extend(whole.map(CameIn::bytes_per_s));
-                taken_ms = Some(0.0);
+        let is_seldom = steady.iter().flatten().any(|(bytes, _)| *bytes == 0.0);
+        let mut taken_s = (!is_seldom).then_some(0.0_f64);
+        for (bytes, s) in steady.iter().flatten() {
+            taken_s = taken_s.map(|taken_s| taken_s + s);
+            if *bytes > 0.0 {
+                chunks.extend(taken_s.map(|s| (*bytes, s)));
+                taken_s = Some(0.0);
             }
         }
     }
-    rates
+    chunks
 }
 
 /// What came of all recoveries together between two looks; none if no recovery goes on, and with `steady` also none if
@@ -144,7 +134,7 @@ fn together(
     pair: &[(f64, &Observation)],
     counts: &impl Fn(&Recovery) -> bool,
     steady: bool,
-) -> Option<CameIn> {
+) -> Option<Part> {
     let [(then_ms, then), (now_ms, now)] = pair else { return None };
     if ![then, now].into_iter().all(|look| tells_of_recoveries(look)) {
         return None;
@@ -153,13 +143,13 @@ fn together(
     if (before.is_empty() && after.is_empty()) || (steady && before != after) {
         return None;
     }
-    let mut bytes = 0;
+    let mut bytes = 0_u64;
     for recovery in now.recoveries.iter().filter(|recovery| counts(recovery)) {
         let before = then.recoveries.iter().find(|other| other.key() == recovery.key());
         let was = before.and_then(|before| before.recovered_bytes).unwrap_or(0);
         bytes += recovery.recovered_bytes?.saturating_sub(was);
     }
-    Some(CameIn { bytes, wall_ms: now_ms - then_ms })
+    Some((bytes as f64, (now_ms - then_ms) / MS_PER_S))
 }
 
 /// The recoveries that copy files, by key.
@@ -170,6 +160,10 @@ fn copying<'a>(
     let copies =
         |recovery: &&Recovery| counts(recovery) && recovery.stage == "INDEX" && !recovery.ended;
     look.recoveries.iter().filter(copies).map(Recovery::key).collect()
+}
+
+fn each(value: f64) -> Part {
+    (value, 1.0)
 }
 
 fn own_rate(recovery: &Recovery) -> Option<f64> {
@@ -204,21 +198,21 @@ mod tests {
         let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
         let meter = Meter::Together { whose: Whose::All, steady: false };
         let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
-        assert_eq!(meter.samples(&series, span, false), [1e7, 1e7]);
+        assert_eq!(meter.samples(&series, span, false), [(1e7, 1.0); 2]);
     }
 
     /// The trap: of a megabyte every two seconds, looks a second apart see 0 and 1 MB/s in turn, as if it varied.
     #[test]
     fn steps_in_which_nothing_came_are_one_with_the_next_chunk() {
-        let step = |bytes| Some(CameIn { bytes, wall_ms: 1e3 });
-        let rates =
-            |steps: &[Option<u64>]| from_chunk_to_chunk(steps.iter().map(|bytes| step((*bytes)?)));
-        let [nothing, chunk] = [Some(0), Some(1_000_000)];
+        let chunks = |steps: &[Option<Part>]| from_chunk_to_chunk(steps.iter().copied());
+        let [nothing, chunk] = [Some((0.0, 1.0)), Some((1e6, 1.0))];
         let seldom = [nothing, chunk, nothing, chunk, nothing, nothing, chunk, nothing];
-        assert_eq!(rates(&seldom), [5e5, 1e6 / 3.0], "when the first one began is not known");
-        assert_eq!(rates(&[chunk, chunk]), [1e6, 1e6]);
-        assert_eq!(rates(&[chunk, nothing, chunk, None, nothing, chunk, chunk]), [5e5, 1e6]);
-        assert_eq!(rates(&[nothing, nothing]), Vec::<f64>::new());
+        let expected = [(1e6, 2.0), (1e6, 3.0)];
+        assert_eq!(chunks(&seldom), expected, "when the first one began is not known");
+        assert_eq!(chunks(&[chunk, chunk]), [(1e6, 1.0); 2]);
+        let expected = [(1e6, 2.0), (1e6, 1.0)];
+        assert_eq!(chunks(&[chunk, nothing, chunk, None, nothing, chunk, chunk]), expected);
+        assert!(chunks(&[nothing, nothing]).is_empty());
     }
 
     /// A restore and a recovery, each 10 MB/s, pass one limiter.
@@ -248,9 +242,9 @@ mod tests {
         let whose = Whose::Limiter("b".to_owned(), Knobs::PEERS);
         let meter = Meter::Together { whose, steady: true };
         let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
-        assert_eq!(meter.samples(&series, span, false), [2e7]);
+        assert_eq!(meter.samples(&series, span, false), [(2e7, 1.0)]);
         let whose = Whose::Path(Box::new(looks[0].recoveries[0].clone()));
         let of_path = Meter::Together { whose, steady: true };
-        assert_eq!(of_path.samples(&series, span, false), [1e7]);
+        assert_eq!(of_path.samples(&series, span, false), [(1e7, 1.0)]);
     }
 }

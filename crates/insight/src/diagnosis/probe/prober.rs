@@ -8,7 +8,7 @@ use super::meter::{Meter, Span, Whose};
 use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
 use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::diagnosis::threshold::{LIMIT_USED, Threshold, at};
-use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
+use crate::stats::{MIN_LAPS, Part, mean_of, mean_ratio_interval};
 
 /// Nothing is measured for so long after a change, which has to reach every node; longer where chunks in flight take
 /// longer to pass.
@@ -60,10 +60,10 @@ struct Active {
     entered_ms: f64,
     /// When the probe is over at the latest; none before its first look: what was seen before takes none of its time.
     ends_ms: Option<f64>,
-    base: Vec<f64>,
-    during: Vec<f64>,
+    base: Vec<Part>,
+    during: Vec<Part>,
     /// Rates before and during a lull, which changes the rate and measures something else.
-    rates: (Vec<f64>, Vec<f64>),
+    rates: (Vec<Part>, Vec<Part>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,7 +287,7 @@ impl Active {
     }
 
     fn result(&self, why: Option<&str>) -> ProbeResult {
-        let (before, during) = (mean(&self.base), mean(&self.during));
+        let (before, during) = (mean_of(&self.base), mean_of(&self.during));
         let elasticity = self.elasticity();
         let reading = match elasticity {
             _ if why.is_some() => Reading::Open(why.unwrap_or_default().to_owned()),
@@ -328,13 +328,13 @@ impl Active {
         let change = match self.probe.kind {
             // A lull changes the rate itself. By how much is measured, because a limit may be obeyed only in part.
             Kind::Lull => {
-                let (before, during) = (mean(&self.rates.0)?, mean(&self.rates.1)?);
+                let (before, during) = (mean_of(&self.rates.0)?, mean_of(&self.rates.1)?);
                 Some(during / before).filter(|ratio| *ratio > 0.0 && *ratio < OBEYED.value)?
             }
             _ => self.probe.factor,
         };
         let interval = mean_ratio_interval(&self.during, &self.base, SEED)?;
-        let mid = mean(&self.during)? / mean(&self.base)?;
+        let mid = mean_of(&self.during)? / mean_of(&self.base)?;
         let of = |ratio: f64| ratio.max(0.01).ln() / change.ln();
         let (one, other) = (of(interval.low), of(interval.high));
         let margin = RESOLUTION.value / change.ln().abs();
