@@ -8,12 +8,13 @@ use crate::words;
 
 pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
     let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);
-    let is_any_green =
-        variants.iter().any(|variant| variant.finished().is_some() && !variant.never_green);
-    let counts = move |variant: &&Variant| {
-        variant.finished().is_some() && !(is_any_green && variant.never_green)
+    // What is never green has a time only beside its like, and none where nothing is placed.
+    let rank = |variant: &Variant| {
+        let bytes = variant.finished()?.bytes;
+        Some((variant.never_green, variant.never_green && bytes == 0))
     };
-    let finished = || variants.iter().filter(counts);
+    let best = variants.iter().filter_map(rank).min()?;
+    let finished = || variants.iter().filter(move |variant| rank(variant) == Some(best));
     let order = |a: &&Variant, b: &&Variant| by_time(a).partial_cmp(&by_time(b)).expect("finite");
     // Of two variants with equal times the first of the plan counts, as slowest and as fastest.
     let slowest = finished().rev().max_by(order)?;

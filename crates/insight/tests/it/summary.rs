@@ -117,6 +117,9 @@ fn a_twin_that_is_never_green_says_so() {
     assert_eq!(summary.headline, said);
     assert!(summary.finished().all(|(_, figures)| figures.gain.is_none()), "there is no time");
     assert_eq!(summary.slowest_and_fastest().unwrap().0.name, "enable = all");
+    run.lines.push(Line::Note { t_ms: 1.0, variant: Some("enable = all".to_owned()), text });
+    let summary = Summary::of(&run);
+    assert_eq!(summary.slowest_and_fastest().unwrap().1.name, "enable = all", "it places some");
     // Others are made beside those that have no place.
     (run.rows[0].bytes, run.rows[0].seconds) = (60_000_000, 67.0);
     run.rows.truncate(1);
