@@ -129,7 +129,7 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
                 value => scalar(value),
             };
             if let Some(value) = value.filter(|_| kept) {
-                // Nothing is compared with these word by word: whoever changes one finds that nobody has set it.
+                // Whoever changes one looks again whether nobody has set it, and not at these words.
                 let value = if scope == Scope::Default { as_written(value) } else { value };
                 all.insert(name.clone(), Setting { value, scope });
             }
