@@ -317,13 +317,13 @@ impl<'t> Outlook<'t> {
             }
         }
         let sentence = stays(run, health.unassigned, &self.why(run, recoveries).await?);
+        if health.unassigned == 0 || matches!(self.goal, Goal::Empty(_)) {
+            return self.fails(sentence);
+        }
         if self.goal == Goal::Green {
             let then = "a node that restarts is waited for until all is green: take away the replicas that find no \
                         place, or what keeps them from every node, and ask again";
             return self.fails(format!("{sentence}; {then}"));
-        }
-        if health.unassigned == 0 || matches!(self.goal, Goal::Empty(_)) {
-            return self.fails(sentence);
         }
         if self.turn.lap == 1 {
             run.note(Some(self.turn.variant), &sentence)?;
