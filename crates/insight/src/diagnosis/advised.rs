@@ -36,8 +36,8 @@ struct Kept {
 
 impl Advised {
     /// Advises what was advised before, where that is no more than a step from what is computed now, or something else
-    /// was computed of late.
-    pub fn keep(&mut self, diagnosis: &mut Diagnosis) {
+    /// was computed of late. `is_new` is a look that was not told before: those that are late are told every second.
+    pub fn keep(&mut self, diagnosis: &mut Diagnosis, is_new: bool) {
         self.keep_first(diagnosis);
         let mut known = BTreeSet::new();
         for finding in &mut diagnosis.findings {
@@ -48,7 +48,7 @@ impl Advised {
             let key = [setting.clone(), now.clone()];
             let is_first = known.insert(key.clone());
             let kept = self.values.entry(key).or_insert_with(|| Kept::of(finding, lift.clone()));
-            kept.keep(finding, is_first);
+            kept.keep(finding, is_first, is_new);
         }
     }
 
@@ -81,7 +81,7 @@ impl Kept {
     }
 
     /// `is_first` is the first finding of a look on this setting, which the others follow.
-    fn keep(&mut self, finding: &mut Finding, is_first: bool) {
+    fn keep(&mut self, finding: &mut Finding, is_first: bool, is_new: bool) {
         let Finding { lift: Some(lift), gain, .. } = finding else { return };
         let (Some(kept), Some(to)) = (&self.lift.to, &mut lift.to) else { return };
         let sizes = parse_size(kept).ok().zip(parse_size(to).ok());
@@ -92,7 +92,7 @@ impl Kept {
             }
             to.clone_from(kept);
         } else {
-            self.others += usize::from(is_first);
+            self.others += usize::from(is_first && is_new);
         }
         if is_kept || self.others >= ANEW {
             if is_first {
@@ -131,6 +131,10 @@ mod tests {
 
     /// What is advised where this is computed.
     fn advises(advised: &mut Advised, now: &str, to: &str) -> (String, Gain) {
+        advises_at(advised, now, to, true)
+    }
+
+    fn advises_at(advised: &mut Advised, now: &str, to: &str, is_new: bool) -> (String, Gain) {
         let setting = Setting { value: now.into(), scope: Scope::Persistent };
         let lift = Lift::setting("limit", setting, Some(to.to_owned()), "raise it");
         let gain = Gain { factor: 4.0, formula: format!("{to} / 20.0 MB/s") };
@@ -142,7 +146,7 @@ mod tests {
         };
         let mut diagnosis = diagnose(&Series::new([]));
         diagnosis.findings = vec![finding];
-        advised.keep(&mut diagnosis);
+        advised.keep(&mut diagnosis, is_new);
         let Finding { lift, gain, .. } = diagnosis.findings.remove(0);
         (lift.unwrap().to.unwrap(), gain.unwrap())
     }
@@ -170,7 +174,7 @@ mod tests {
             let mut diagnosis = diagnose(&Series::new([]));
             diagnosis.findings = vec![of("a", of_a, "80mb"), of("b", of_b, "200mb")];
             sort(&mut diagnosis.findings);
-            advised.keep(&mut diagnosis);
+            advised.keep(&mut diagnosis, true);
             let of = |at: usize| {
                 let Finding { place, lift, .. } = &diagnosis.findings[at];
                 (place.clone(), lift.as_ref().and_then(|lift| lift.to.clone()))
@@ -199,6 +203,10 @@ mod tests {
             }
         }
         assert_eq!(of(&mut advised, "640kb").0, "640kb");
+        // While the next look is late, the last one is told again and again.
+        for _ in 0..=ANEW {
+            assert_eq!(advises_at(&mut advised, "320kb", "40mb", false).0, "640kb");
+        }
         let long: Vec<String> = (0..=ANEW).map(|_| of(&mut advised, "40mb").0).collect();
         assert_eq!(long[ANEW - 2..], ["640kb", "40mb", "40mb"]);
     }

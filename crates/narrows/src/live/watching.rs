@@ -226,7 +226,7 @@ impl Known {
             nodes: self.shown.as_ref().filter(as_before).map(|shown| shown.nodes.clone()),
         };
         let mut diagnosis = diagnose_again(&series, &mut self.of_nodes);
-        self.advised.keep(&mut diagnosis);
+        self.advised.keep(&mut diagnosis, place.trouble.is_none());
         if let (None, Some(look)) = (&place.trouble, series.last()) {
             events.extend(self.finder.take(look, &diagnosis));
         }
