@@ -26,15 +26,16 @@ pub struct Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let (nodes, dir) = (std::mem::take(&mut self.nodes), self.dir.take());
-        if !nodes.is_empty() && !std::thread::panicking() {
-            testbed::at_the_end(async move {
-                for node in nodes.into_values() {
-                    node.stop().await;
-                }
-                drop(dir);
-            });
+        if self.nodes.is_empty() || std::thread::panicking() {
+            return;
         }
+        let (nodes, dir) = (std::mem::take(&mut self.nodes), self.dir.take());
+        testbed::at_the_end(async move {
+            for node in nodes.into_values() {
+                node.stop().await;
+            }
+            drop(dir);
+        });
     }
 }
 
