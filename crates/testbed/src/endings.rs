@@ -37,3 +37,31 @@ pub async fn to_the_end(body: Pin<Box<dyn Future<Output = ()>>>) {
         ending.await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::rc::Rc;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn what_a_body_asks_for_is_done_behind_it_in_this_order() {
+        let done = Rc::new(RefCell::new(Vec::new()));
+        let note = |what: &'static str| {
+            let done = done.clone();
+            async move { done.borrow_mut().push(what) }
+        };
+        let (body, first, second) = (note("body"), note("first"), note("second"));
+        let test = to_the_end(Box::pin(async move {
+            at_the_end(first);
+            at_the_end(second);
+            body.await;
+        }));
+        at_the_end(note("outside"));
+        assert_eq!(pin!(test).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(()));
+        at_the_end(note("afterwards"));
+        assert_eq!(*done.borrow(), ["body", "first", "second"]);
+    }
+}

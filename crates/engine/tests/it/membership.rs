@@ -24,13 +24,15 @@ testbed::both_worlds!(
     a_node_that_has_started_again_stays,
 );
 
-/// Nobody would end it, and it would keep the whole node.
+/// Nobody would end it, and it would keep the whole node. A cluster that a test leaves is stopped behind it.
 async fn a_node_that_was_stopped_starts_no_task(env: Env) {
     let cluster = Cluster::start(&env, "one", 1).await;
     let node = cluster.any().clone();
-    cluster.stop().await;
-    let late = node.core().run_to_end("comes late", async { Ok(()) }).await.unwrap_err();
-    assert!(late.reason.contains("is going down"), "{late}");
+    drop(cluster);
+    testbed::at_the_end(async move {
+        let late = node.core().run_to_end("comes late", async { Ok(()) }).await.unwrap_err();
+        assert!(late.reason.contains("is going down"), "{late}");
+    });
 }
 
 /// What was acknowledged is there when the node is gone that had the primary, and on both once it is back.
