@@ -60,8 +60,8 @@ fn being_made(state: &ClusterState, (index, number): (&str, u32), node: &str) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::ShardCopy;
     use super::super::manager::lab::Lab;
+    use super::super::{CopyState, ShardCopy};
     use super::*;
 
     /// A shard whose replica's node left, so that another node makes a copy of it: the node that left, and the other.
@@ -84,7 +84,13 @@ mod tests {
     #[test]
     fn a_copy_that_is_being_made_gives_way_to_one_that_lacks_nothing() {
         let (mut lab, left, _) = lab("true");
+        // Until a node may receive one it says what it waits for.
+        lab.set("cluster.routing.allocation.node_concurrent_recoveries", "0");
         lab.join(&left);
+        let replica = lab.shard("a", 0).replicas().next().unwrap();
+        let reason = UnassignedReason::ReallocatedReplica;
+        assert_eq!(replica.state, CopyState::Unassigned { reason, at_ms: lab.now_ms });
+        lab.set("cluster.routing.allocation.node_concurrent_recoveries", "2");
         assert_eq!(on(&lab), Some(left.as_str()));
         lab.start_all();
         assert!(lab.shard("a", 0).copies.iter().all(ShardCopy::is_started));
