@@ -412,6 +412,18 @@ fn a_loaded_node_is_routed_around_and_the_first_node_only_coordinates() {
 }
 
 #[test]
+fn without_a_loaded_node_selection_changes_little() {
+    const VARIANTS: [&str; 2] = ["1 replica: none", "1 replica: ARS"];
+    let rows = run("replica-selection", 1.0, |plan| searches(plan, &VARIANTS, 1000));
+    let [none, ars] = [0, 1].map(|n| {
+        let (load, latency) = (&rows[n].loads[0], rows[n].loads[0].latency.unwrap());
+        [load.throughput.mean_per_s, latency.p50_ms, latency.p90_ms, latency.p99_ms]
+    });
+    let changes = [0, 1, 2, 3].map(|figure| ars[figure] / none[figure] - 1.0);
+    assert!(changes.iter().all(|change| change.abs() < 0.3), "{changes:?}");
+}
+
+#[test]
 fn every_policy_serves_at_a_rate_and_who_knows_everything_is_the_bound() {
     let rows = run("selection-policies", 1.0, |plan| {
         let case: Vec<String> = plan.variants.iter().map(|v| v.name.clone()).collect();
