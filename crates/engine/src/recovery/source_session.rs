@@ -97,7 +97,7 @@ impl SourceSession {
             ),
         };
         match settings.recovery_scheduler() {
-            Scheduler::Sequential => SchedulerConfig::Sequential { chunk_bytes },
+            Scheduler::Sequential => SchedulerConfig::FileWindow { chunk_bytes, max_concurrent: 1 },
             Scheduler::ParallelFiles => {
                 SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
             }

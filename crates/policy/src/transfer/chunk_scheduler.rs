@@ -1,16 +1,15 @@
 //! Which chunk of which file is fetched next, and how many are in flight at once.
 //!
 //! The target of a recovery pulls chunks. It asks [`ChunkScheduler::next`] until that says none, and
-//! again after each delivery or failure (and at [`ChunkScheduler::wake_at`]). Four ways to choose:
+//! again after each delivery or failure (and at [`ChunkScheduler::wake_at`]). Three ways to choose:
 //!
 //! | scheduler | source |
 //! | --- | --- |
-//! | [`SchedulerConfig::Sequential`] | the first version of Elasticsearch's CCR file restore |
-//! | [`SchedulerConfig::ParallelFiles`] | its second: `max_concurrent_file_chunks` files at once |
-//! | [`SchedulerConfig::FileWindow`] | elastic/elasticsearch pull request 38841, in use since |
+//! | [`SchedulerConfig::ParallelFiles`] | the second version of Elasticsearch's CCR file restore |
+//! | [`SchedulerConfig::FileWindow`] | its third, elastic/elasticsearch pull request 38841; of one chunk, its first |
 //! | [`SchedulerConfig::Adaptive`] | ours: chunk size and count follow the measured path |
 //!
-//! Settings behind the first three: `ccr.indices.recovery.chunk_size` and
+//! Settings behind the first two: `ccr.indices.recovery.chunk_size` and
 //! `ccr.indices.recovery.max_concurrent_file_chunks`, or their `indices.recovery.*` counterparts.
 //! Files are fetched in the order given, or the smallest first, as peer recoveries of Elasticsearch and OpenSearch send
 //! them ([`ChunkScheduler::smallest_first`]).
@@ -32,11 +31,6 @@ use super::pending::Pending;
 /// How to choose chunks. Sizes in bytes; zeros count as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SchedulerConfig {
-    /// One chunk at a time.
-    Sequential {
-        /// Chunk size.
-        chunk_bytes: u64,
-    },
     /// Several files at once, one chunk of each.
     ParallelFiles {
         /// Chunk size.
@@ -69,7 +63,6 @@ pub struct ChunkScheduler {
 
 #[derive(Debug)]
 enum Policy {
-    Sequential { chunk_bytes: u64 },
     ParallelFiles { chunk_bytes: u64, max_concurrent: usize, files: ParallelFiles },
     FileWindow { chunk_bytes: u64, max_concurrent: usize, window: FileWindow },
     Adaptive(Box<Adaptive>),
@@ -78,13 +71,11 @@ enum Policy {
 impl ChunkScheduler {
     /// A transfer of what is missing of `files`, beginning `now`.
     pub fn new(config: SchedulerConfig, files: &[FileSpan], now: Time) -> Self {
-        let sequential = Policy::Sequential { chunk_bytes: 1 };
-        let mut scheduler = ChunkScheduler {
-            pending: Pending::new(files),
-            in_flight: BTreeMap::new(),
-            in_flight_bytes: 0,
-            policy: sequential,
-        };
+        let pending = Pending::new(files);
+        let window = FileWindow::new(std::iter::empty(), &pending);
+        let policy = Policy::FileWindow { chunk_bytes: 1, max_concurrent: 1, window };
+        let in_flight = BTreeMap::new();
+        let mut scheduler = ChunkScheduler { pending, in_flight, in_flight_bytes: 0, policy };
         scheduler.reconfigure(now, config);
         scheduler
     }
@@ -99,18 +90,20 @@ impl ChunkScheduler {
     pub fn reconfigure(&mut self, now: Time, config: SchedulerConfig) {
         let in_flight = self.in_flight.iter().map(|(key, len)| request(key, len));
         let policy = match config {
-            SchedulerConfig::Sequential { chunk_bytes } => Policy::Sequential { chunk_bytes },
             SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent } => {
                 let files = ParallelFiles::new(in_flight);
                 Policy::ParallelFiles { chunk_bytes, max_concurrent: max_concurrent.max(1), files }
             }
             SchedulerConfig::FileWindow { chunk_bytes, max_concurrent } => {
-                let window =
-                    match std::mem::replace(&mut self.policy, Policy::Sequential { chunk_bytes }) {
-                        Policy::FileWindow { window, .. } => window,
-                        _ => FileWindow::new(in_flight, &self.pending),
-                    };
-                Policy::FileWindow { chunk_bytes, max_concurrent: max_concurrent.max(1), window }
+                let max_concurrent = max_concurrent.max(1);
+                if let Policy::FileWindow { chunk_bytes: size, max_concurrent: most, .. } =
+                    &mut self.policy
+                {
+                    (*size, *most) = (chunk_bytes, max_concurrent);
+                    return;
+                }
+                let window = FileWindow::new(in_flight, &self.pending);
+                Policy::FileWindow { chunk_bytes, max_concurrent, window }
             }
             SchedulerConfig::Adaptive { memory_max_bytes } => {
                 if let Policy::Adaptive(adaptive) = &mut self.policy {
@@ -128,8 +121,6 @@ impl ChunkScheduler {
     pub fn next(&mut self, now: Time) -> Option<ChunkRequest> {
         let pending = &mut self.pending;
         let request = match &mut self.policy {
-            Policy::Sequential { .. } if !self.in_flight.is_empty() => None,
-            Policy::Sequential { chunk_bytes } => pending.take(*chunk_bytes),
             Policy::ParallelFiles { chunk_bytes, max_concurrent, files } => {
                 let busy: BTreeSet<u32> = self.in_flight.keys().map(|(file, _)| *file).collect();
                 files.next(pending, &busy, *chunk_bytes, *max_concurrent)
@@ -176,7 +167,7 @@ impl ChunkScheduler {
                 };
                 adaptive.delivered(trip, &delivery, flying_cost);
             }
-            Policy::Sequential { .. } | Policy::ParallelFiles { .. } => {}
+            Policy::ParallelFiles { .. } => {}
         }
     }
 
@@ -222,9 +213,9 @@ impl ChunkScheduler {
     /// Size of the next chunk of a file that is long enough.
     pub fn chunk_bytes(&self) -> u64 {
         match &self.policy {
-            Policy::Sequential { chunk_bytes }
-            | Policy::ParallelFiles { chunk_bytes, .. }
-            | Policy::FileWindow { chunk_bytes, .. } => *chunk_bytes.max(&1),
+            Policy::ParallelFiles { chunk_bytes, .. } | Policy::FileWindow { chunk_bytes, .. } => {
+                *chunk_bytes.max(&1)
+            }
             Policy::Adaptive(adaptive) => adaptive.chunk_bytes(),
         }
     }
@@ -269,8 +260,8 @@ mod tests {
     }
 
     #[test]
-    fn sequential_has_one_in_flight() {
-        let config = SchedulerConfig::Sequential { chunk_bytes: 10 };
+    fn a_window_of_one_chunk_has_one_in_flight() {
+        let config = SchedulerConfig::FileWindow { chunk_bytes: 10, max_concurrent: 1 };
         let mut scheduler = ChunkScheduler::new(config, &files(&[15, 5]), Time(0));
         assert_eq!(started(&mut scheduler), [(0, 0)]);
         deliver(&mut scheduler, 0, 0, 10);
@@ -319,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_late_answer_to_a_failed_request_is_ignored() {
-        let config = SchedulerConfig::Sequential { chunk_bytes: 10 };
+        let config = SchedulerConfig::FileWindow { chunk_bytes: 10, max_concurrent: 1 };
         let mut scheduler = ChunkScheduler::new(config, &files(&[10]), Time(0));
         let request = scheduler.next(Time(0)).unwrap();
         scheduler.failed(request);
@@ -340,7 +331,7 @@ mod tests {
     #[test]
     fn a_wake_is_never_in_the_past() {
         let mut scheduler = ChunkScheduler::new(
-            SchedulerConfig::Sequential { chunk_bytes: 1000 },
+            SchedulerConfig::FileWindow { chunk_bytes: 1000, max_concurrent: 1 },
             &files(&[1 << 30]),
             Time(0),
         );
@@ -366,7 +357,6 @@ mod tests {
         let chunk = 0u64..5000;
         let many = 0usize..6;
         prop_oneof![
-            chunk.clone().prop_map(|chunk_bytes| SchedulerConfig::Sequential { chunk_bytes }),
             (chunk.clone(), many.clone()).prop_map(|(chunk_bytes, max_concurrent)| {
                 SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
             }),
@@ -437,7 +427,6 @@ mod tests {
             }
             let files: BTreeSet<u32> = self.flying.iter().map(|(r, _)| r.file).collect();
             match self.config {
-                SchedulerConfig::Sequential { .. } => assert!(self.flying.len() <= 1),
                 SchedulerConfig::ParallelFiles { max_concurrent, .. } => {
                     assert!(self.flying.len() <= max_concurrent.max(1));
                     assert_eq!(files.len(), self.flying.len(), "one chunk a file");
