@@ -209,6 +209,14 @@ impl Walk<'_> {
     /// Meets a field that is not mapped, in the object whose path ends at `above`.
     fn unmapped(&mut self, name: &str, above: usize, value: &Value) -> Result<(), Refusal> {
         check_name(name, &self.path)?;
+        let whole = self.path.trim_end_matches('.');
+        let is_mapped =
+            || self.mapping.field(whole).is_some() || self.mapping.objects.contains_key(whole);
+        if name.ends_with('.') && is_mapped() {
+            return Err(Refusal::parsing(format!(
+                "the name [{name}] with a dot at its end is not supported by this engine; write [{whole}]"
+            )));
+        }
         let dynamic = match name.contains('.') {
             true => self.mapping.dynamic_within(&self.path),
             false => self.dynamic,
@@ -222,15 +230,19 @@ impl Walk<'_> {
     }
 }
 
-/// Refuses what is no name of a field. As in the field it is none where fields are not mapped, either.
+/// Refuses what is no name of a field. As in the field it is none where fields are not mapped, either, and `a.` is one.
 fn check_name(name: &str, path: &str) -> Result<(), Refusal> {
-    let is_blank = |part: &str| part.trim_start().is_empty();
+    let parts = || name.trim_end_matches('.').split('.');
     let why = if name.is_empty() {
         "field name cannot be an empty string".to_owned()
-    } else if name.contains('.') && name.split('.').any(is_blank) {
+    } else if name.bytes().all(|byte| byte == b'.') {
+        "field name cannot contain only dots".to_owned()
+    } else if name.contains('.') && parts().any(str::is_empty) {
         format!(
             "object field starting or ending with a [.] makes object resolution ambiguous: [{name}]"
         )
+    } else if name.contains('.') && parts().any(|part| part.trim_start().is_empty()) {
+        format!("object field cannot contain only whitespace: ['{name}']")
     } else if path.starts_with('_') && is_metadata(path) {
         format!(
             "Field [{path}] is a metadata field and cannot be added inside a document. Use the index API request \

@@ -356,8 +356,9 @@ fn what_is_no_name_is_none_where_fields_are_not_mapped_either() {
             (r#"{"o":{"":null}}"#, "cannot be an empty string"),
             (r#"{"a..b":1}"#, "ambiguous: [a..b]"),
             (r#"{".a":1}"#, "ambiguous: [.a]"),
-            (r#"{"a.":1}"#, "ambiguous: [a.]"),
-            (r#"{"o. ":1}"#, "ambiguous: [o. ]"),
+            (r#"{"..":1}"#, "only dots"),
+            (r#"{"o. ":1}"#, "only whitespace: ['o. ']"),
+            (r#"{"o.":1}"#, "not supported by this engine; write [o]"),
             (r#"{"_id":1}"#, "[_id] is a metadata field"),
         ] {
             let said = read(source, true).unwrap_err().reason;
@@ -366,6 +367,8 @@ fn what_is_no_name_is_none_where_fields_are_not_mapped_either() {
         }
         let unread = r#"{"off":{"":1,"_id":1,"a..b":2}}"#;
         assert_eq!(read(unread, true), Ok(Extent::Whole), "{dynamic}");
+        let of_dot = read(r#"{"a.":1}"#, true);
+        assert_eq!(of_dot == Ok(Extent::Whole), dynamic == false, "{dynamic}: {of_dot:?}");
     }
 }
 
