@@ -56,8 +56,8 @@ impl Combine {
         Some(match self {
             Combine::First | Combine::Replace => first.0,
             Combine::Multiply => numbers.fold(first.0, |all, (number, _)| all * number),
-            Combine::Max => numbers.fold(first.0, |all, (number, _)| all.max(number)),
-            Combine::Min => numbers.fold(first.0, |all, (number, _)| all.min(number)),
+            Combine::Max => numbers.fold(first.0, |all, (number, _)| -lesser(-all, -number)),
+            Combine::Min => numbers.fold(first.0, |all, (number, _)| lesser(all, number)),
             Combine::Sum | Combine::Avg => {
                 let sums = numbers.fold(first, |sum, (n, weight)| (sum.0 + n, sum.1 + weight));
                 match self {
@@ -77,10 +77,15 @@ impl Combine {
             Combine::Replace => functions,
             Combine::Sum => score + functions,
             Combine::Avg => (score + functions) / 2.0,
-            Combine::Max => score.max(functions),
-            Combine::Min => score.min(functions),
+            Combine::Max => -lesser(-score, -functions),
+            Combine::Min => lesser(score, functions),
         }
     }
+}
+
+/// The lesser of two numbers; as in the field there is none where one of them is no number.
+pub fn lesser(one: f64, other: f64) -> f64 {
+    if other < one || other.is_nan() { other } else { one }
 }
 
 /// `modifier` of `field_value_factor`.

@@ -6,7 +6,7 @@ use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TantivyError, Term};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use query::score::{Combine, ScoreKind};
+use query::score::{Combine, ScoreKind, lesser};
 use query::value::point;
 use query::{Field, FieldType, Literal, Mapping, SearchError, date, geo, illegal, unfit};
 
@@ -150,15 +150,14 @@ impl Scored {
                     Ok(number) => found.push((number * weight, weight)),
                     Err(error) => _ = self.by.failed.set(error),
                 }
+                // As in the field the others are not asked then.
+                if self.by.functions_by == Combine::First {
+                    break;
+                }
             }
         }
-        let is_unknown = found.iter().any(|(number, _)| number.is_nan());
         let functions = self.by.functions_by.all(found.into_iter()).unwrap_or(1.0);
-        // Where one of two is no number `min` and `max` are the other here, and in the field no number, either.
-        if is_unknown || functions.is_nan() {
-            return f64::NAN;
-        }
-        self.by.with_score_by.with_score(score, functions.min(self.by.max_boost))
+        self.by.with_score_by.with_score(score, lesser(functions, self.by.max_boost))
     }
 }
 

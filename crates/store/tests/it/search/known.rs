@@ -200,13 +200,22 @@ fn functions_change_scores() {
             bounded.len() == 4 && bounded.iter().all(|(_, score)| *score == 5.0),
             "{bounded:?}"
         );
+        let unknown = with(endless.clone(), json!({"weight": 0}));
+        let of_two =
+            |mode: &str| json!({"functions": [{"weight": 2}, unknown], "score_mode": mode});
+        for other in [unknown.clone(), modified(-1.0, "sqrt")] {
+            let first = json!({"functions": [{"weight": 2}, other], "score_mode": "first"});
+            assert!(scores(first).await.iter().all(|(_, score)| *score == 2.0));
+        }
         let (negative, invalid) = ("must not produce negative scores", "an invalid score: ");
         for (function, why) in [
             (modified(0.0, "log"), format!("{negative}, but got: [-inf]")),
             (modified(0.0, "ln"), format!("{negative}, but got: [-inf]")),
             (modified(-1.0, "ln"), format!("{negative}, but got: [NaN]")),
             (modified(-1.0, "sqrt"), format!("{negative}, but got: [NaN]")),
-            (with(endless.clone(), json!({"weight": 0})), format!("{invalid}NaN")),
+            (unknown.clone(), format!("{invalid}NaN")),
+            (of_two("max"), format!("{invalid}NaN")),
+            (of_two("min"), format!("{invalid}NaN")),
             (with(endless, json!({"query": seven})), format!("{invalid}inf")),
             (json!({"weight": 1, "max_boost": -2}), format!("{invalid}-2")),
         ] {
