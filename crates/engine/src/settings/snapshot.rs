@@ -317,17 +317,22 @@ impl IndexSettings {
     }
 
     /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for
-    /// it: names and patterns, each with its boost, as in `name^2`.
+    /// it: names and patterns, each with its boost, as in `name^2`. As in the field the last boost of a name counts.
     pub fn default_fields_of(given: &SettingsMap) -> Vec<(String, f32)> {
         const NAME: &str = "index.query.default_field";
-        let read = |text: &String| {
+        let mut fields = BTreeMap::new();
+        for text in names(&TypedValues::of_one(NAME, given), NAME) {
             let boosted = text.split_once('^').and_then(|(name, boost)| {
-                Some((name.to_owned(), boost.parse().ok().filter(|boost: &f32| *boost >= 0.0)?))
+                let boost = boost.parse().ok();
+                let boost = boost.filter(|boost: &f32| (0.0..=f32::MAX).contains(boost))?;
+                Some((name.to_owned(), boost))
             });
-            boosted.unwrap_or_else(|| (text.clone(), 1.0))
-        };
-        let values = TypedValues::of_one(NAME, given);
-        names(&values, NAME).iter().map(read).collect()
+            match boosted {
+                Some((name, boost)) => _ = fields.insert(name, boost),
+                None => _ = fields.entry(text.clone()).or_insert(1.0),
+            }
+        }
+        fields.into_iter().collect()
     }
 }
 
@@ -339,6 +344,14 @@ mod tests {
 
     fn map(pairs: &[(&str, &str)]) -> SettingsMap {
         pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_last_boost_of_a_default_field_counts() {
+        let given = map(&[("index.query.default_field", "b^2,a*,b^3,b,c^1e99")]);
+        let fields = [("a*", 1.0), ("b", 3.0), ("c^1e99", 1.0)];
+        let fields = fields.map(|(name, boost)| (name.to_owned(), boost));
+        assert_eq!(IndexSettings::default_fields_of(&given), fields);
     }
 
     #[test]
