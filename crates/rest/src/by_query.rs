@@ -38,12 +38,13 @@ pub(super) const KNOWN: &[&str] = &[
 ];
 /// Parameters of those that name their indices in the path.
 pub(super) const SEARCHED: &[&str] =
-    &["conflicts from preference routing scroll_size sort terminate_after"];
+    &["conflicts from preference routing scroll_size size sort stats terminate_after"];
 
-const UNSUPPORTED: [(&str, &str); 4] = [
+const UNSUPPORTED: [(&str, &str); 5] = [
     ("from", "leave it out"),
     ("pipeline", "transform documents before you send them"),
     ("sort", "documents are read as they lie; leave it out"),
+    ("stats", "there are no groups of searches; leave it out"),
     ("terminate_after", "send max_docs"),
 ];
 
@@ -184,7 +185,7 @@ async fn by_query(
 ) -> Result<Reply> {
     let size = page(&mut body)?;
     let size = call.query.number("scroll_size")?.unwrap_or(size);
-    known(&body, &["_source", "query"], "max_docs, conflicts and query")?;
+    known(&body, &["_source", "query"], "max_docs, conflicts, size and query")?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     for index in &names {

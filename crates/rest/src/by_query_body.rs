@@ -66,8 +66,8 @@ impl Manner {
         }
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let of_body = max_docs.iter().filter_map(|name| body.remove(*name).map(text));
-        let of_path = call.query.get("max_docs").map(str::to_owned);
-        let mut all = of_body.chain(of_path);
+        let of_path = ["max_docs", "size"].into_iter().filter_map(|name| call.query.get(name));
+        let mut all = of_body.chain(of_path.map(str::to_owned));
         let most = all.next();
         if let (Some(one), Some(other)) = (&most, all.find(|other| Some(other) != most.as_ref())) {
             let reason = format!("[max_docs] set to two different values [{one}] and [{other}]");

@@ -27,8 +27,15 @@ use engine::transport::Result;
 pub(super) const SEARCH: &[&str] = &[
     "_source _source_excludes _source_includes allow_partial_search_results batched_reduce_size \
      ccs_minimize_roundtrips docvalue_fields explain from max_concurrent_shard_requests pre_filter_shard_size \
-     preference request_cache rest_total_hits_as_int routing scroll search_type seq_no_primary_term size sort \
-     stored_fields terminate_after timeout track_scores track_total_hits typed_keys version",
+     preference request_cache rest_total_hits_as_int routing scroll search_pipeline search_type \
+     seq_no_primary_term size sort stats stored_fields suggest_field suggest_mode suggest_size suggest_text \
+     terminate_after timeout track_scores track_total_hits typed_keys version",
+];
+
+const UNSUPPORTED: [(&str, &str); 3] = [
+    ("search_pipeline stats", "leave it out: there are no pipelines, and no groups of searches"),
+    ("stored_fields", "send [_source]"),
+    ("suggest_field suggest_mode suggest_size suggest_text", "send [match] with [fuzziness]"),
 ];
 
 /// Bytes of the body of one search. Those of `_msearch` count each for itself.
@@ -158,8 +165,10 @@ pub(super) fn refuse(query: &Query) -> Result<()> {
     if query.flag("explain", false)? {
         return Err(not_supported("[explain]", "leave it out"));
     }
-    if query.get("stored_fields").is_some() {
-        return Err(not_supported("[stored_fields] of a path", "send [_source]"));
+    for (names, instead) in UNSUPPORTED {
+        if let Some(name) = names.split(' ').find(|name| query.get(name).is_some()) {
+            return Err(not_supported(&format!("[{name}] of a path"), instead));
+        }
     }
     match query.get("search_type") {
         None | Some("" | "query_then_fetch") => Ok(()),

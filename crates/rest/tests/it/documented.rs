@@ -50,6 +50,8 @@ pub const IGNORED_OF: &[(&str, &str, &str)] = &[
 /// Parameters that are known so that they are refused by their names, whatever they say: the parameters, and the APIs.
 pub const REFUSED_OF: &[(&str, &str)] = &[
     ("stored_fields", "exists exists_source get get_source mget search"),
+    ("stats", "delete_by_query search update_by_query"),
+    ("search_pipeline suggest_field suggest_mode suggest_size suggest_text", "search"),
     ("version version_type", "bulk mget update"),
     ("if_primary_term if_seq_no", "bulk"),
     ("lang", "update"),

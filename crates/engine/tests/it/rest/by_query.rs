@@ -84,7 +84,7 @@ async fn what_is_found_is_deleted_and_nothing_else(env: Env) {
     let said = c.must("POST", "/a/_delete_by_query?refresh", everything).await;
     assert_eq!(counts(&said, &["total", "deleted", "batches"]), [30, 30, 2], "{said}");
     let everything = json!({"query": {"match_all": {}}});
-    let path = "/a/_delete_by_query?max_docs=5&refresh";
+    let path = "/a/_delete_by_query?size=5&max_docs=5&refresh";
     assert_eq!(c.must("POST", path, everything.clone()).await["deleted"], 5);
     assert_eq!(all(&c, "a").await.len(), 65);
     let said = c.must("POST", "/a,b*/_delete_by_query?refresh", everything).await;
@@ -264,6 +264,7 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
             json!({"query": {"match_all": {}}, "max_docs": 1}),
             "two different values [1] and [2]",
         ),
+        (&format!("{delete}?size=3&max_docs=2"), all(), "two different values [2] and [3]"),
         (&format!("{delete}?conflicts=ignore"), all(), "but was [ignore]"),
         (&format!("{delete}?requests_per_second=0"), all(), "greater than 0"),
         (&format!("{delete}?slices=0"), all(), "[slices]"),
