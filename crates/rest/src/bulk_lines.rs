@@ -101,7 +101,18 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             return Err(Failure::new(413, "content_too_long_exception", reason));
         }
         let number = lines.number;
-        let (op, meta) = read_action(line, number)?;
+        let (op, meta) = read_action(line, number).map_err(|failure| match actions.last() {
+            // As in the field an empty line is a document that cannot be read.
+            Some(last) if last.op != Op::Delete && last.source.trim_ascii().is_empty() => {
+                let reason = format!(
+                    "{}; line [{}] stands for the document of the action above it, and is empty",
+                    failure.reason,
+                    number - 1
+                );
+                Failure { reason, ..failure }
+            }
+            _ => failure,
+        })?;
         let (op, require_alias) = meta.read(op).map_err(|why| malformed(number, why))?;
         let index = match meta.index {
             None => default.clone(),
@@ -503,6 +514,7 @@ mod tests {
     fn names_the_line_that_is_malformed() {
         for (line, said) in [
             ("{\"index\":{}}\n{}\n[]\n", "line [3]"),
+            ("{\"index\":{}}\n\n{\"n\":1}\n", "; line [2] stands for the document of the action"),
             (
                 "{\"idnex\":{}}\n",
                 "expected one of [create], [delete], [index], [update], found [idnex]",
