@@ -90,6 +90,14 @@ const KINDS: [(&str, &str, Read); 34] = [
     // found.
     ("percentiles", "field missing percents keyed tdigest", |options| {
         let default = || vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
+        if let Some(node) = options.get("tdigest") {
+            let digest = node.options("tdigest", "compression", 0)?;
+            let compression = digest.read("compression", Node::float)?.unwrap_or(100.0);
+            let reason = format_args!(
+                "[compression] must be greater than or equal to 0. Found [{compression}]"
+            );
+            ensure(compression >= 0.0, node.at, reason)?;
+        }
         let percents = options.read("percents", percents)?;
         Ok(AggregationKind::Percentiles(percents.unwrap_or_else(default)))
     }),

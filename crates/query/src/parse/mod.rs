@@ -222,7 +222,8 @@ mod tests {
             (format!("{terms}{java}}}"), format!("{terms}}}")),
             (format!("{hits}{java_hits}}}"), format!("{hits}}}")),
             (
-                r#""percentiles":{"field":"a","percents":5}"#.to_owned(),
+                r#""percentiles":{"field":"a","percents":5,"tdigest":{"compression":100.0}}"#
+                    .to_owned(),
                 r#""percentiles":{"field":"a","percents":[5]}"#.to_owned(),
             ),
             (
@@ -335,6 +336,8 @@ mod tests {
             {"stored_fields":"_none_","_source":["a"]} => cannot be disabled if [_source] is requested
             {"aggs":{"a":{"terms":{"field":"x","collect_mode":"any"}}}} => collect_mode [any] is not supported
             {"aggs":{"a":{"terms":{"field":"x","execution_hint":"any"}}}} => execution_hint [any] is not supported
+            {"aggs":{"a":{"percentiles":{"field":"x","tdigest":{"compression":-1}}}}} => greater than or equal to 0. Found [-1]
+            {"aggs":{"a":{"percentiles":{"field":"x","tdigest":{"compresion":1}}}}} => did you mean "compression"
             {"query":{"geo_bounding_box":{"type":"any","p":{"top":1}}}} => type [any] is not supported
             {"query":{"term":{"a":1,"b":2}}} => [a] and [b]
             {"query":{"terms":{"a":"x"}}} => [a]
