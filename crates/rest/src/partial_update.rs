@@ -39,8 +39,8 @@ const NO_OBJECT: &str = "the update is no JSON object, or has a name twice";
 const MAX_DEPTH: usize = 128;
 
 impl<'a> PartialUpdate<'a> {
-    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop", "_source"}`; `doc_as_upsert` of the request is where the
-    /// body does not say.
+    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop", "_source"}`; where it does not say, `doc_as_upsert` is
+    /// that of the request.
     pub(super) fn read(body: &'a [u8], doc_as_upsert: bool) -> Result<PartialUpdate<'a>> {
         let parts = std::str::from_utf8(body).ok().and_then(members);
         let parts = parts.ok_or_else(|| bad_body(NO_OBJECT))?;
