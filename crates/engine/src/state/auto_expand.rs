@@ -50,11 +50,12 @@ fn wanted(state: &ClusterState, filters: &Filters, name: &str) -> Option<u32> {
     let meta = state.indices.get(name)?;
     let (least, most) = meta.settings.get(AUTO_EXPAND)?.split_once('-')?;
     let most = most.parse().unwrap_or(REPLICAS_MAX).min(REPLICAS_MAX);
-    let least = least.parse().ok()?;
+    let least = least.parse::<u32>().ok()?;
     let may_hold = |node: &&String| filters.filter_against(state, name, node).is_none();
     let nodes = state.present.iter().filter(may_hold).count() as u32;
-    // Where nobody is there, as when the manager has just begun, nothing is known.
-    let replicas = nodes.checked_sub(1)?.clamp(least, most);
+    // Where nobody is there, as when the manager has just begun, nothing is known. As in the field nothing changes
+    // either while there are fewer nodes than the least asks for.
+    let replicas = nodes.checked_sub(1).filter(|room| *room >= least)?.min(most);
     // A copy that would be taken away may be the one to go on with, while a primary is missing.
     let is_safe =
         |shard: &IndexShardRoutingTable| shard.started_primary().is_some() || !shard.was_started();
@@ -87,23 +88,23 @@ mod tests {
 
     #[test]
     fn replicas_follow_the_nodes() {
-        let mut lab = started(3, &["0-1", "0-all", "1-20", "false"]);
-        assert_eq!(replicas(&mut lab), [1, 2, 2, 1]);
+        let mut lab = started(3, &["0-1", "0-all", "1-20", "false", "3-9"]);
+        assert_eq!(replicas(&mut lab), [1, 2, 2, 1, 1]);
         lab.leave("n3");
-        assert_eq!(replicas(&mut lab), [1, 1, 1, 1]);
+        assert_eq!(replicas(&mut lab), [1, 1, 1, 1, 1]);
         lab.leave("n2");
-        assert_eq!(replicas(&mut lab), [0, 0, 1, 1]);
+        assert_eq!(replicas(&mut lab), [0, 0, 1, 1, 1]);
         assert!(lab.state.shards().all(|(_, _, shard)| shard.started_primary().is_some()));
         lab.join("n2");
-        assert_eq!(replicas(&mut lab), [1, 1, 1, 1]);
+        assert_eq!(replicas(&mut lab), [1, 1, 1, 1, 1]);
         lab.set("cluster.routing.allocation.exclude._name", "n2");
-        assert_eq!(replicas(&mut lab), [0, 0, 1, 1]);
+        assert_eq!(replicas(&mut lab), [0, 0, 1, 1, 1]);
         lab.set("cluster.routing.allocation.exclude._name", "");
         lab.replicas("a1", 5);
-        assert_eq!(replicas(&mut lab), [1, 1, 1, 1], "the nodes say how many");
+        assert_eq!(replicas(&mut lab), [1, 1, 1, 1, 1], "the nodes say how many");
         lab.set_index("a1", AUTO_EXPAND, "false");
         lab.leave("n2");
-        assert_eq!(replicas(&mut lab), [0, 1, 1, 1]);
+        assert_eq!(replicas(&mut lab), [0, 1, 1, 1, 1]);
     }
 
     #[test]
