@@ -71,8 +71,8 @@ pub trait Clusters {
         None
     }
 
-    /// Whether an index is to be kept on the first site by a filter (`index.routing.allocation.include._name`). Elsewhere
-    /// its only shard is placed there without.
+    /// Whether an index is to be kept on the first site by a filter (`index.routing.allocation.include._name`).
+    /// Elsewhere its only shard is placed there without.
     fn has_allocation_filters(&self) -> bool {
         false
     }

@@ -68,8 +68,8 @@ impl Meter {
         all.filter(|one| whose.counts(one.last(), series)).map(Transfer::name).collect()
     }
 
-    /// What was measured within a span: bytes and their seconds, or values that count alike. `born` leaves out recoveries
-    /// that began before the span.
+    /// What was measured within a span: bytes and their seconds, or values that count alike. `born` leaves out
+    /// recoveries that began before the span.
     pub(super) fn samples(&self, series: &Series<'_>, span: Span, born: bool) -> Vec<Part> {
         let within = |t_ms: f64| t_ms >= span.from_ms && t_ms <= span.to_ms;
         let looks: Vec<_> =
