@@ -13,12 +13,10 @@ mod turns;
 mod unsettled;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use record::observation::{
-    AutoFollowError, Cost, FollowLimits, Follower, Gap, Health, Identity, IndexBlock, Move, Node,
-    Observation, Recovery, Remote, RoundTrip, Scope, Setting, Snapshot, UNKNOWN_FLAVOUR,
-    WaitingCopy,
+    Cost, FollowLimits, Follower, Gap, Health, Identity, Node, Observation, Recovery, RoundTrip,
+    Scope, Setting, Snapshot, UNKNOWN_FLAVOUR,
 };
 use serde_json::Value;
 use world::Time;
@@ -55,7 +53,8 @@ pub enum Depth {
 /// Observes one cluster.
 pub struct Sampler {
     client: LiveClient,
-    identity: Identity,
+    /// What observations tell again for as long as nothing newer is told; what each finds anew is not in it.
+    last: Observation,
     pacing: Pacing,
     /// Parts of `_nodes/stats` that this version has.
     metrics: Vec<&'static str>,
@@ -64,8 +63,6 @@ pub struct Sampler {
     presence: Presence,
     /// Nodes that did not answer when they were last asked.
     silent: u64,
-    /// The last health that was asked.
-    health: Option<Health>,
     /// The last settings that were asked, defaults included.
     settings: Option<BTreeMap<String, Setting>>,
     /// Pairs of source and target whose round trip was measured, or cannot be.
@@ -74,30 +71,19 @@ pub struct Sampler {
     active: Vec<Recovery>,
     /// Recoveries that began up to this moment were told of, in milliseconds since 1970; none before any was active.
     told_to_ms: Option<u64>,
-    waiting: Arc<[WaitingCopy]>,
-    moves: Arc<[Move]>,
-    /// When these were asked for; none where no copy waits or moves.
+    /// When copies that wait or move were asked for; none where none does.
     unsettled_at: Option<Time>,
     turns: Turns,
     /// The counts of copies that wait, come up or move for which these were asked.
     counted: Option<[Option<u64>; 3]>,
     /// Copies that the cluster listed when these were last asked.
     rows: u64,
-    /// Snapshots that were being taken when last asked.
-    snapshots: Vec<Snapshot>,
-    /// When these were told.
+    /// When the snapshots that are being taken were told.
     snapshots_at: Option<Time>,
-    /// Blocks of indices, as they were last told.
-    blocks: Vec<IndexBlock>,
-    remotes: Vec<Remote>,
-    /// Followers as they were last told.
-    followers: Vec<Follower>,
     /// Followers that do not run, as they were last asked, and how many there were.
     stopped: (u64, Vec<Follower>),
     /// What bounds the reads and writes of followers, by their indices, as they were last asked.
     follow_limits: BTreeMap<String, FollowLimits>,
-    /// What auto-follow could not begin to follow, as it was last told.
-    auto_follow_errors: Vec<AutoFollowError>,
     /// What `_snapshot` answered of the repositories that were asked for; none of one that it does not tell.
     repositories: BTreeMap<String, Option<Value>>,
     gaps: BTreeMap<String, Gap>,
@@ -123,32 +109,24 @@ impl Sampler {
         };
         Ok(Sampler {
             client,
-            followers: Vec::new(),
+            last: Observation { cluster: identity, ..Observation::default() },
             stopped: (0, Vec::new()),
             follow_limits: BTreeMap::new(),
-            auto_follow_errors: Vec::new(),
             repositories: BTreeMap::new(),
-            remotes: Vec::new(),
-            identity,
             pacing: Pacing::default(),
             metrics: parse::METRICS.to_vec(),
             cores: BTreeMap::new(),
             presence: Presence::default(),
             silent: 0,
-            health: None,
             settings: None,
             measured: BTreeSet::new(),
             active: Vec::new(),
             told_to_ms: None,
-            waiting: Arc::default(),
-            moves: Arc::default(),
             unsettled_at: None,
             turns: Turns::default(),
             counted: None,
             rows: 0,
-            snapshots: Vec::new(),
             snapshots_at: None,
-            blocks: Vec::new(),
             gaps,
             absent: BTreeSet::new(),
             bytes_before: 0,
@@ -157,7 +135,7 @@ impl Sampler {
 
     /// The name, flavour and version of the cluster.
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        &self.last.cluster
     }
 
     /// The client, for other requests to the same cluster.
@@ -167,7 +145,7 @@ impl Sampler {
 
     /// Refuses a version that narrows was not built for. A version that is unknown is not refused.
     pub fn check_version(&self) -> Result<(), Error> {
-        check_version(&self.identity)
+        check_version(&self.last.cluster)
     }
 
     /// Makes one observation.
@@ -177,7 +155,7 @@ impl Sampler {
         let (requests, bytes) = self.client.cost();
         self.bytes_before = bytes;
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
-        let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
+        let mut seen = Observation { cluster: self.last.cluster.clone(), ..Observation::default() };
         if depth != Depth::Light && !self.active.is_empty() {
             seen.answers = round_trips::answers(&self.client).await;
         }
@@ -189,18 +167,20 @@ impl Sampler {
             self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
         self.unsettled(seen.health.as_ref(), slow, began).await?;
-        (seen.waiting, seen.moves) = (self.waiting.clone(), self.moves.clone());
+        (seen.waiting, seen.moves) = (self.last.waiting.clone(), self.last.moves.clone());
         seen.waiting_age_ms = self.unsettled_at.map(|at| (began - at).as_millis() as u64);
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {
             seen.settings = self.settings(depth, began).await?;
         }
-        (seen.snapshots, seen.index_blocks) = (self.snapshots.clone(), self.blocks.clone());
-        seen.remotes = self.remotes.clone();
+        (seen.snapshots, seen.index_blocks) =
+            (self.last.snapshots.clone(), self.last.index_blocks.clone());
+        seen.remotes = self.last.remotes.clone();
         // Where no other cluster is known, nobody follows one and nobody is asked who paused.
-        seen.followers = self.followers(slow).await?;
-        seen.auto_follow_errors = self.auto_follow_errors.clone();
+        self.followers(slow).await?;
+        seen.followers = self.last.followers.clone();
+        seen.auto_follow_errors = self.last.auto_follow_errors.clone();
         seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
         if depth == Depth::Deep {
             seen.hot_threads = self.hot_threads().await?;
@@ -218,12 +198,12 @@ impl Sampler {
     /// The cluster's health. While recoveries go on, which are observed themselves, it is asked rarely and the last
     /// answer counts.
     async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
-        let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
+        let wanted = depth != Depth::Light || self.active.is_empty() || self.last.health.is_none();
         if self.pacing.take(Question::Health, now, wanted) {
             let answer = self.read::<Value>("/_cluster/health", HEALTH).await?;
-            self.health = answer.as_ref().and_then(parse::health);
+            self.last.health = answer.as_ref().and_then(parse::health);
         }
-        Ok(self.health.clone())
+        Ok(self.last.health.clone())
     }
 
     /// Statistics of nodes, from time to time, and when the number of nodes has changed.
@@ -295,13 +275,13 @@ impl Sampler {
         let asks = (is_new && self.pacing.is_due(Question::NewPairs, now))
             || self.pacing.is_due(Question::RoundTrips, now)
             || depth == Depth::Deep;
-        if !asks || (pairs.is_empty() && self.followers.is_empty()) {
+        if !asks || (pairs.is_empty() && self.last.followers.is_empty()) {
             return Vec::new();
         }
         self.pacing.ask(Question::NewPairs, now);
         self.pacing.ask(Question::RoundTrips, now);
         self.measured = pairs;
-        round_trips::measure(&self.client, seen, &self.remotes).await
+        round_trips::measure(&self.client, seen, &self.last.remotes).await
     }
 
     async fn slow_parts(
@@ -319,8 +299,8 @@ impl Sampler {
             self.cores = parse::cores(&answer);
             seen.nodes = self.with_cores(std::mem::take(&mut seen.nodes));
         }
-        let tells_cancelled = self.identity.flavour == "opensearch"
-            && self.identity.release() >= Some(CANCELLED_FROM)
+        let tells_cancelled = self.last.cluster.flavour == "opensearch"
+            && self.last.cluster.release() >= Some(CANCELLED_FROM)
             && !seen.nodes.is_empty();
         if tells_cancelled && let Some(answer) = self.try_ask(CANCELLED).await? {
             let mut cancelled = parse::cancelled(&answer);
@@ -332,15 +312,16 @@ impl Sampler {
         if depth != Depth::Light
             && let Some(answer) = self.ask_unless_absent(STATE, BLOCKS).await?
         {
-            self.blocks = parse::index_blocks(&answer, &BTreeSet::new());
-            let is_any = self.blocks.iter().any(|block| block.setting == parse::NOT_WRITTEN);
+            self.last.index_blocks = parse::index_blocks(&answer, &BTreeSet::new());
+            let is_any =
+                self.last.index_blocks.iter().any(|block| block.setting == parse::NOT_WRITTEN);
             if is_any && let Some(stores) = self.try_ask(STORES).await? {
-                self.blocks = parse::index_blocks(&answer, &parse::mounted(&stores));
+                self.last.index_blocks = parse::index_blocks(&answer, &parse::mounted(&stores));
             }
         }
         // Asked again even if there are none: one may be added meanwhile.
         if let Some(answer) = self.ask_unless_absent(REMOTES, REMOTES).await? {
-            self.remotes = parse::remotes(&answer);
+            self.last.remotes = parse::remotes(&answer);
         }
         Ok(())
     }
@@ -435,16 +416,16 @@ impl Sampler {
         for one in &mut found {
             one.limit =
                 self.repository_setting(&one.repository, "max_snapshot_bytes_per_sec").await?;
-            let before = self.snapshots.iter().find(|other| is_as_before(one, other));
+            let before = self.last.snapshots.iter().find(|other| is_as_before(one, other));
             let since_ms = self.snapshots_at.map_or(0, |at| (now - at).as_millis() as u64);
             one.still_ms = before.map(|other| other.still_ms.unwrap_or(0) + since_ms);
         }
-        (self.snapshots, self.snapshots_at) = (found, Some(now));
+        (self.last.snapshots, self.snapshots_at) = (found, Some(now));
         Ok(())
     }
 
     async fn hot_threads(&mut self) -> Result<Vec<record::observation::HotThreads>, Error> {
-        if self.identity.flavour == "narrows" {
+        if self.last.cluster.flavour == "narrows" {
             return Ok(Vec::new());
         }
         let path = "/_nodes/hot_threads?threads=5&interval=300ms";

@@ -45,7 +45,7 @@ impl Sampler {
                 // Where another cluster is known, somebody may follow it. A license without following keeps nothing
                 // from us.
                 let is_kept = matches!(&error, Error::Forbidden { reason, .. } if !reason.contains("license"));
-                if is_kept && !self.remotes.is_empty() && [CCR_STATS, PLUGIN].contains(&name) {
+                if is_kept && !self.last.remotes.is_empty() && [CCR_STATS, PLUGIN].contains(&name) {
                     self.lose(name, error).await?;
                 }
                 Ok(Some(Value::Null))

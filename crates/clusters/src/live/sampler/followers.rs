@@ -19,23 +19,23 @@ const ASKED_MAX: usize = 500;
 
 impl Sampler {
     /// Followers, in every observation once there are some; until then from time to time.
-    pub(super) async fn followers(&mut self, slow: bool) -> Result<Vec<Follower>> {
-        if !slow && self.followers.is_empty() {
-            return Ok(Vec::new());
+    pub(super) async fn followers(&mut self, slow: bool) -> Result<()> {
+        if !slow && self.last.followers.is_empty() {
+            return Ok(());
         }
-        let is_plugin = self.identity.flavour == "opensearch";
+        let is_plugin = self.last.cluster.flavour == "opensearch";
         let (name, path) = if is_plugin { (PLUGIN, REPLICATION) } else { (CCR_STATS, CCR) };
         let answer = match self.ask_unless_absent(name, path).await? {
-            None => return Ok(self.followers.clone()),
+            None => return Ok(()),
             Some(Value::Null) => {
-                self.followers.clear();
-                self.auto_follow_errors.clear();
-                return Ok(Vec::new());
+                self.last.followers.clear();
+                self.last.auto_follow_errors.clear();
+                return Ok(());
             }
             Some(answer) => answer,
         };
         if !is_plugin {
-            self.auto_follow_errors = parse::auto_follow_errors(&answer);
+            self.last.auto_follow_errors = parse::auto_follow_errors(&answer);
         }
         let mut followers = match is_plugin {
             true => parse::replication(&answer),
@@ -50,7 +50,7 @@ impl Sampler {
             if count == 0 {
                 self.gaps.remove(REPLICATION);
             }
-        } else if slow && !(self.remotes.is_empty() && self.stopped.1.is_empty()) {
+        } else if slow && !(self.last.remotes.is_empty() && self.stopped.1.is_empty()) {
             let info: Option<Value> = self.try_ask(CCR_INFO).await?;
             if let Some(info) = info {
                 self.stopped.1 = parse::ccr_paused(&info);
@@ -67,8 +67,8 @@ impl Sampler {
                 followers.push(stopped.clone());
             }
         }
-        self.followers = followers.clone();
-        Ok(followers)
+        self.last.followers = followers;
+        Ok(())
     }
 
     /// The followers of the plugin that do not run, with the reason that each gives. Their names are those of indices

@@ -30,7 +30,8 @@ impl Sampler {
         };
         let counts = [health.unassigned, health.initializing, health.relocating];
         if counts == [Some(0); 3] {
-            (self.waiting, self.moves, self.counted) = (Arc::default(), Arc::default(), None);
+            (self.last.waiting, self.last.moves, self.counted) =
+                (Arc::default(), Arc::default(), None);
             self.unsettled_at = None;
             self.gaps.remove("/_cat/shards");
             self.gaps.remove(EXPLAIN);
@@ -50,7 +51,7 @@ impl Sampler {
             };
             self.rows = rows;
             self.gaps.remove(EXPLAIN);
-            for copies in self.turns.choose(&mut waiting, &self.waiting) {
+            for copies in self.turns.choose(&mut waiting, &self.last.waiting) {
                 let [copy, same @ ..] = copies else { continue };
                 self.explain(copy).await?;
                 copy.lacks = self.lack(copy).await?;
@@ -59,7 +60,7 @@ impl Sampler {
                 }
             }
             self.filters(&mut moves).await?;
-            (self.waiting, self.moves) = (waiting.into(), moves.into());
+            (self.last.waiting, self.last.moves) = (waiting.into(), moves.into());
             self.unsettled_at = Some(now);
         }
         Ok(())
