@@ -42,9 +42,7 @@ fn serve(items: u64) {
                 env.sleep(Duration::from_millis(1)).await;
             }
         }
-        for (vb, seqno) in bench.bucket.seqnos(None) {
-            bench.bucket.wait_persisted(vb, seqno, LONG).await.expect("it is persisted");
-        }
+        bench.bucket.wait_all_persisted(LONG).await.expect("it is persisted");
         println!("{}", bench.server.address());
         std::io::stdout().flush().expect("a reader");
         tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()))

@@ -43,6 +43,8 @@ pub enum Error {
     /// The state of the vbucket does not allow this.
     #[error("vbucket {vbucket} refused: {}", .status.name())]
     Refused { vbucket: u16, status: Status },
+    #[error("vbucket {vbucket} is not persisted: {}", .status.name())]
+    NotPersisted { vbucket: u16, status: Status },
     /// A wrong setting.
     #[error("{0}")]
     Settings(String),

@@ -1,5 +1,7 @@
 //! Reads and writes of clients.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use store::Location;
 
@@ -11,6 +13,9 @@ use crate::policy::ClientWrite;
 
 /// Expiry times up to this are from now on, as memcached has it.
 const RELATIVE_EXPIRY_S: u32 = 30 * 24 * 3600;
+
+/// Between two tries of a write for which there is no memory.
+const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 
 /// When a write is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +167,25 @@ impl Bucket {
             ..ItemData::default()
         };
         self.append(vb, data)
+    }
+
+    /// Writes a document over any version as [`Bucket::write`] does, and waits for memory for at most `limit`.
+    pub async fn write_within(
+        &self,
+        vb: u16,
+        write: Write,
+        limit: Duration,
+    ) -> Result<Written, Status> {
+        let env = &self.0.env;
+        let gives_up = env.now() + limit;
+        loop {
+            match self.write(vb, write.clone(), 0, 0, Condition::Always) {
+                Err(Status::TemporaryFailure | Status::NoMemory) if env.now() < gives_up => {
+                    env.sleep(MEMORY_PAUSE).await;
+                }
+                written => return written,
+            }
+        }
     }
 
     /// Deletes a document. Fails as [`Bucket::write`], and with [`Status::NotFound`].

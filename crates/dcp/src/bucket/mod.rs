@@ -286,6 +286,15 @@ impl Bucket {
         waited.unwrap_or(Err(Status::TemporaryFailure))
     }
 
+    /// Waits until all that is here is on disk, for at most `limit` for each vbucket.
+    pub async fn wait_all_persisted(&self, limit: Duration) -> crate::Result<()> {
+        for (vbucket, seqno) in self.seqnos(None) {
+            let persisted = self.wait_persisted(vbucket, seqno, limit).await;
+            persisted.map_err(|status| crate::Error::NotPersisted { vbucket, status })?;
+        }
+        Ok(())
+    }
+
     /// The highest sequence number that is on disk; none if the vbucket is not here.
     pub fn persisted_seqno(&self, vb: u16) -> Option<u64> {
         self.with(vb, |vbucket| vbucket.persisted_seqno)

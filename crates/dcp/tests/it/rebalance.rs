@@ -262,9 +262,7 @@ async fn failed_build(env: &Env, rebalance: &Rebalance, vb: u16, happens: impl F
 async fn a_replica_that_will_never_be_persisted_is_given_up(env: Env) {
     let source = Bench::start(&env, settings(4, 64 << 20)).await;
     source.fill(0..400, 200).await;
-    for (vb, high) in source.bucket.seqnos(None) {
-        source.bucket.wait_persisted(vb, high, PATIENCE).await.unwrap();
-    }
+    source.bucket.wait_all_persisted(PATIENCE).await.unwrap();
     let to = destination(&env, ConsumerKind::Mainstream).await;
     let rebalance = rebalance(&source, &to, Path::Plain);
     assert!(store::set_disk_free_bytes(&env, Some(0)));

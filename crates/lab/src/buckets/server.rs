@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dcp::auth::Credentials;
-use dcp::bucket::{Bucket, BucketSettings, Condition};
-use dcp::codec::{Status, VbucketState, Write};
+use dcp::bucket::{Bucket, BucketSettings};
+use dcp::codec::{VbucketState, Write};
 use dcp::consumer::{ConsumerKind, ConsumerStats, Count};
 use dcp::idle::IdleTime;
 use dcp::policy::MemorySettings;
@@ -21,9 +21,7 @@ use crate::calibration::clock::thread_time;
 use crate::error::{Error, Result};
 
 pub(crate) const BUCKET: &str = "example";
-/// Pause while a bucket has no memory for another document.
-const MEMORY_PAUSE: Duration = Duration::from_millis(1);
-/// How long all that was written may take to get to disk.
+/// How long all that was written may take to get to disk, and a document to find memory.
 const PERSISTED_WITHIN: Duration = Duration::from_secs(3600);
 /// The source's share of memory for checkpoints. Its documents were written some time ago: checkpoints hold next to
 /// nothing any more, and streams begin with what is on disk.
@@ -264,15 +262,12 @@ pub(crate) fn busy(env: &Env) -> Duration {
 
 async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> Result<()> {
     for number in 0..items {
-        loop {
-            let ((key, vb), value) = (documents.key(number), documents.value(number));
-            let write = Write { flags: 0, expiry: 0, key, value };
-            match bucket.write(vb, write, 0, 0, Condition::Always) {
-                Ok(_) => break,
-                Err(Status::TemporaryFailure | Status::NoMemory) => env.sleep(MEMORY_PAUSE).await,
-                Err(status) => return Err(refused(number, status)),
-            }
-        }
+        let ((key, vb), value) = (documents.key(number), documents.value(number));
+        let write = Write { flags: 0, expiry: 0, key, value };
+        let written = bucket.write_within(vb, write, PERSISTED_WITHIN).await;
+        written.map_err(|status| Error::Rejected {
+            why: format!("document {number}: {}", status.name()),
+        })?;
         if number % AT_ONCE == 0 {
             others_turn(env).await;
         }
@@ -282,15 +277,8 @@ async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> 
 
 /// Waits until all that a bucket has is on disk.
 async fn persisted(bucket: &Bucket) -> Result<()> {
-    for (vb, seqno) in bucket.seqnos(None) {
-        let persisted = bucket.wait_persisted(vb, seqno, PERSISTED_WITHIN).await;
-        persisted.map_err(|status| refused(seqno, status))?;
-    }
-    Ok(())
-}
-
-fn refused(number: u64, status: Status) -> Error {
-    Error::Rejected { why: format!("document {number}: {}", status.name()) }
+    let persisted = bucket.wait_all_persisted(PERSISTED_WITHIN).await;
+    persisted.map_err(|error| Error::Rejected { why: error.to_string() })
 }
 
 async fn verify(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> u64 {

@@ -56,18 +56,13 @@ impl Node {
         }
     }
 
-    async fn fill(&self, env: &Env, items: u32, bytes: usize) {
+    async fn fill(&self, items: u32, bytes: usize) {
         for n in 0..items {
             let (vb, key) = ((n % u32::from(VBUCKETS)) as u16, format!("key{n}").into());
             let write = Write { flags: 0, expiry: 0, key, value: vec![b'x'; bytes].into() };
-            while self.bucket.write(vb, write.clone(), 0, 0, Condition::Always).is_err() {
-                env.sleep(Duration::from_millis(1)).await;
-            }
+            self.bucket.write_within(vb, write, Duration::from_secs(60)).await.unwrap();
         }
-        for vb in 0..VBUCKETS {
-            let high = self.bucket.high_seqno(vb).unwrap();
-            self.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
-        }
+        self.bucket.wait_all_persisted(Duration::from_secs(60)).await.unwrap();
     }
 }
 
@@ -116,7 +111,7 @@ fn assert_held_by(diagnosis: &Diagnosis, class: Class) {
 
 async fn a_slow_consumer_holds(env: Env) {
     let source = Node::start(&env, settings(64 << 20), "a").await;
-    source.fill(&env, 16_000, 1000).await;
+    source.fill(16_000, 1000).await;
     let _drain = drain(&env, &source, Some(500_000.0), false).await;
     let is_consumer = |found: &Diagnosis| classes(found) == [Class::DcpConsumer];
     let diagnosis = looked_until(&env, &[&source], is_consumer).await;
@@ -130,7 +125,7 @@ async fn an_idle_bucket_is_well(env: Env) {
     let source = Node::start(&env, settings(64 << 20), "a").await;
     let none = looked(&env, &[&source]).await;
     assert!(none.findings.is_empty() && none.healthy.is_empty(), "{none:#?}");
-    source.fill(&env, 1000, 1000).await;
+    source.fill(1000, 1000).await;
     let _drain = drain(&env, &source, None, true).await;
     let is_well = |found: &Diagnosis| found.findings.is_empty() && found.healthy.len() == 1;
     let idle = looked_until(&env, &[&source], is_well).await;
@@ -154,7 +149,7 @@ async fn a_slow_disk_of_the_producer_holds(env: Env) {
     let checkpoints = CheckpointLimits { max_items: 50, max_bytes: 1 << 20 };
     let little = BucketSettings { checkpoints, ..settings(16 << 20) };
     let source = Node::start(&env, little, "a").await;
-    source.fill(&env, 20_000, 1000).await;
+    source.fill(20_000, 1000).await;
     env.set_disk(Disk { read_bytes_per_s: 1_000_000, ..Disk::default() });
     let _drain = drain(&env, &source, None, false).await;
     let is_producer = |found: &Diagnosis| classes(found) == [Class::DcpProducer];
@@ -166,7 +161,7 @@ fn too_little_memory_of_the_consumer_holds() {
     world::virtual_world::run(7, async |env| {
         // One disk serves both: the source has all of it in memory, so that it reads nothing.
         let source = Node::start(&env, settings(1 << 30), "a").await;
-        source.fill(&env, 60_000, 1000).await;
+        source.fill(60_000, 1000).await;
         env.set_disk(Disk { write_bytes_per_s: 1_000_000, ..Disk::default() });
         let to = Node::start(&env, settings(8 << 20), "b").await;
         (0..VBUCKETS).for_each(|vb| to.bucket.set_state(vb, VbucketState::Dead).unwrap());

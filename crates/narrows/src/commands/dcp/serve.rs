@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use bytes::Bytes;
-use dcp::bucket::{Bucket, BucketSettings, Condition, vbucket_of};
+use dcp::bucket::{Bucket, BucketSettings, vbucket_of};
 use dcp::codec::{Status, Write as Document};
 use dcp::consumer::ConsumerKind;
 use dcp::server::{Server, ServerSettings};
@@ -17,8 +16,6 @@ use crate::interrupt::until_told;
 use crate::live::user_and_password;
 use crate::terminal::{self, say};
 
-/// Pause while a bucket has no memory for another document.
-const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 /// A bucket that has had no memory for so long takes no further document.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(60);
 /// The least memory of a bucket, as in plans.
@@ -133,35 +130,19 @@ async fn fill(env: &Env, bucket: &Bucket, args: &Args) -> anyhow::Result<()> {
         for part in value.chunks_mut(8) {
             part.copy_from_slice(&env.random_u64().to_le_bytes()[..part.len()]);
         }
-        let (key, value) = (Bytes::from(key), Bytes::from(value));
-        let began = env.now();
-        loop {
-            let (key, value) = (key.clone(), value.clone());
-            let write = Document { flags: 0, expiry: 0, key, value };
-            match bucket.write(vb, write, 0, 0, Condition::Always) {
-                Ok(_) => break,
-                Err(Status::TemporaryFailure | Status::NoMemory)
-                    if env.now() - began < MEMORY_PATIENCE =>
-                {
-                    env.sleep(MEMORY_PAUSE).await;
-                }
-                Err(Status::TemporaryFailure | Status::NoMemory) => anyhow::bail!(
-                    "the bucket has no memory for document {n} of {}: give a larger --quota, or fewer --items",
-                    args.items
-                ),
-                Err(status) => anyhow::bail!("document {n} was refused: {}", status.name()),
-            }
+        let write = Document { flags: 0, expiry: 0, key: key.into(), value: value.into() };
+        match bucket.write_within(vb, write, MEMORY_PATIENCE).await {
+            Ok(_) => {}
+            Err(Status::TemporaryFailure | Status::NoMemory) => anyhow::bail!(
+                "the bucket has no memory for document {n} of {}: give a larger --quota, or fewer --items",
+                args.items
+            ),
+            Err(status) => anyhow::bail!("document {n} was refused: {}", status.name()),
         }
         if n % 1024 == 0 {
             // The flusher has its turn.
             env.sleep(Duration::from_micros(1)).await;
         }
     }
-    for (vb, seqno) in bucket.seqnos(None) {
-        let persisted = bucket.wait_persisted(vb, seqno, Duration::from_secs(600)).await;
-        persisted.map_err(|status| {
-            anyhow::anyhow!("vbucket {vb} is not persisted: {}", status.name())
-        })?;
-    }
-    Ok(())
+    Ok(bucket.wait_all_persisted(Duration::from_secs(600)).await?)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::anyhow;
 use bytes::Bytes;
 use dcp::auth::Credentials;
-use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition};
+use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits};
 use dcp::client::ClientOptions;
-use dcp::codec::{Status, VbucketState, Write};
+use dcp::codec::{VbucketState, Write};
 use dcp::drain::{Drain, DrainSettings};
 use dcp::rebalance::{Bridge, Path, Rebalance};
 use dcp::server::{Server, ServerSettings};
@@ -20,8 +20,6 @@ use super::case::{Conditions, Consumer};
 use crate::interrupt::in_virtual_time;
 
 const BUCKET: &str = "example";
-/// Pause while a bucket has no memory for another document.
-const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 const PERSISTED_WITHIN: Duration = Duration::from_secs(60);
 /// Documents that are written before others have a turn.
 const AT_ONCE: u64 = 256;
@@ -190,36 +188,24 @@ async fn read(
 }
 
 /// Writes a document, once there is memory for it.
-async fn write(env: &Env, bucket: &Bucket, number: u64, value: &Bytes) -> anyhow::Result<()> {
+async fn write(bucket: &Bucket, number: u64, value: &Bytes) -> anyhow::Result<()> {
     let vb = (number % u64::from(bucket.settings().vbuckets)) as u16;
-    let gives_up = env.now() + PERSISTED_WITHIN;
-    loop {
-        let key = format!("key{number}").into();
-        let document = Write { flags: 0, expiry: 0, key, value: value.clone() };
-        match bucket.write(vb, document, 0, 0, Condition::Always) {
-            Ok(_) => return Ok(()),
-            Err(Status::TemporaryFailure | Status::NoMemory) if env.now() < gives_up => {
-                env.sleep(MEMORY_PAUSE).await;
-            }
-            Err(status) => return Err(anyhow!("a document was refused: {}", status.name())),
-        }
-    }
+    let key = format!("key{number}").into();
+    let document = Write { flags: 0, expiry: 0, key, value: value.clone() };
+    let written = bucket.write_within(vb, document, PERSISTED_WITHIN).await;
+    written.map(drop).map_err(|status| anyhow!("a document was refused: {}", status.name()))
 }
 
 async fn fill(env: &Env, bucket: &Bucket, conditions: &Conditions) -> anyhow::Result<()> {
     let value = Bytes::from(vec![b'x'; conditions.value_bytes]);
     for number in 0..conditions.bytes / conditions.value_bytes as u64 {
-        write(env, bucket, number, &value).await?;
+        write(bucket, number, &value).await?;
         if number % AT_ONCE == 0 {
             // The flusher has its turn.
             env.sleep(Duration::from_micros(1)).await;
         }
     }
-    for (vb, seqno) in bucket.seqnos(None) {
-        let persisted = bucket.wait_persisted(vb, seqno, PERSISTED_WITHIN).await;
-        persisted.map_err(|status| anyhow!("vbucket {vb} is not persisted: {}", status.name()))?;
-    }
-    Ok(())
+    Ok(bucket.wait_all_persisted(PERSISTED_WITHIN).await?)
 }
 
 async fn go_on_writing(env: Env, bucket: Bucket, conditions: Conditions, rate: f64) {
@@ -229,7 +215,7 @@ async fn go_on_writing(env: Env, bucket: Bucket, conditions: Conditions, rate: f
         let due = rate * (env.now() - began).as_secs_f64() / conditions.value_bytes as f64;
         while (number as f64) < due {
             // Versions of a few documents, so that memory does not fill.
-            if write(&env, &bucket, number % AT_ONCE, &value).await.is_err() {
+            if write(&bucket, number % AT_ONCE, &value).await.is_err() {
                 return;
             }
             number += 1;
