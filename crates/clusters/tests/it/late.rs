@@ -3,24 +3,25 @@
 mod lease;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions};
 use clusters::{
-    BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, Error,
-    FollowApi, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED, Lease, Leased, LiveCluster,
-    LiveClusters, TopologySpec, check_nobody_steers, restore, restore_command,
+    BorrowedSettings, Change, Clusters, Credentials, Error, FollowApi, Head, Journal, Kept,
+    LEASE_EXPIRES, LEASE_RENEWED, Lease, Leased, LiveClusters, TopologySpec, check_nobody_steers,
+    restore, restore_command,
 };
 use futures_util::future::join;
 use record::observation::{Scope, Setting};
-use rest::RestRequest;
 use serde_json::{Value, json};
-use world::{Env, Task};
+use world::Env;
+
+use crate::manager::{Cluster, Does};
+use crate::put_back::begin_on;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -29,106 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const NO_TIME: Duration = Duration::from_secs(1);
 const HTML: &str = "<html><title>502 Bad Gateway</title></html>";
 
-/// What becomes of a change that is not made at once.
-enum Does {
-    Hangs,
-    Breaks,
-    Says(u16, &'static str),
-}
-
-#[derive(Default)]
-struct Manager {
-    set: BTreeMap<String, Value>,
-    /// What becomes of the next changes; those behind them are made.
-    does: VecDeque<Does>,
-}
-
-impl Manager {
-    fn answer(&mut self, asked: &RestRequest) -> String {
-        if asked.method == "PUT" {
-            let body: Value = serde_json::from_slice(&asked.body).unwrap();
-            for (name, value) in body["persistent"].as_object().unwrap() {
-                match value {
-                    Value::Null => drop(self.set.remove(name)),
-                    value => drop(self.set.insert(name.clone(), value.clone())),
-                }
-            }
-        }
-        let version = json!({ "distribution": "opensearch", "number": "2.19.1" });
-        let nodes = json!({ "a": { "name": "a" } });
-        json!({
-            "cluster_uuid": "uuid", "cluster_name": "c", "version": version, "nodes": nodes,
-            "persistent": self.set, "transient": {},
-        })
-        .to_string()
-    }
-}
-
-type Shared = Rc<RefCell<Manager>>;
-
-testbed::rest_host!();
-
-async fn serve(env: &Env, name: &str, manager: &Shared) -> Task<()> {
-    let manager = manager.clone();
-    let answer = async move |asked: RestRequest| {
-        let is_change = asked.method == "PUT";
-        let does = is_change.then(|| manager.borrow_mut().does.pop_front()).flatten();
-        match does {
-            Some(Does::Hangs) => std::future::pending().await,
-            Some(Does::Breaks) => None,
-            Some(Does::Says(status, body)) => Some((status, Bytes::from_static(body.as_bytes()))),
-            None => Some((200, Bytes::from(manager.borrow_mut().answer(&asked)))),
-        }
-    };
-    rest_host(env, name, answer).await.1
-}
-
 fn options(hosts: &str, credentials: Credentials) -> LiveOptions {
     let addresses = Address::parse_all([hosts]).unwrap();
     LiveOptions { credentials, ..LiveOptions::anonymous(addresses, PATIENCE) }
 }
 
-struct Cluster {
-    env: Env,
-    hosts: String,
-    manager: Shared,
-    dir: tempfile::TempDir,
-    _hosts: [Task<()>; 2],
-}
-
 impl Cluster {
-    async fn start(env: &Env) -> Cluster {
-        Cluster::of(env, ["a", "b"]).await
-    }
-
-    async fn of(env: &Env, [one, other]: [&'static str; 2]) -> Cluster {
-        let manager = Shared::default();
-        let tasks = [serve(env, one, &manager).await, serve(env, other, &manager).await];
-        let hosts = format!("{one}:9200,{other}:9200");
-        let dir = tempfile::tempdir().unwrap();
-        Cluster { env: env.clone(), hosts, manager, dir, _hosts: tasks }
-    }
-
-    fn client(&self) -> LiveClient {
-        LiveClient::new(&self.env, &options(&self.hosts, Credentials::None)).unwrap()
-    }
-
-    async fn live(&self) -> LiveCluster {
-        let identity = ClusterIdentity::ask(&self.client()).await.unwrap();
-        LiveCluster::new(self.client(), self.client(), identity, self.journal())
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.path().join("changes.jsonl")
-    }
-
-    fn journal(&self) -> Journal {
-        let hosts = self.client().hosts().iter().map(ToString::to_string).collect();
-        Journal::create(&self.path(), Head::new("uuid".to_owned(), hosts)).unwrap()
-    }
-
     fn borrow(&self) -> BorrowedSettings {
-        BorrowedSettings::new(self.client(), self.journal())
+        BorrowedSettings::new(self.client(PATIENCE), self.begin_journal())
     }
 
     /// What becomes of the next change.
@@ -176,7 +85,7 @@ pub async fn taken(env: &Env, settings: &mut BorrowedSettings) -> Lease {
 /// In virtual time on a cluster that nobody has changed yet.
 fn on_cluster<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env, Cluster) -> F + 'static) {
     world::virtual_world::run(1, |env| async move {
-        let cluster = Cluster::start(&env).await;
+        let cluster = Cluster::of(&env, &["a", "b"]).await;
         main(env, cluster).await;
     });
 }
@@ -270,7 +179,7 @@ fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
         let lease = taken(&env, &mut settings).await;
         let path = cluster.dir.path().join("theirs.jsonl");
         let journal = Journal::create(&path, Head::new("uuid".to_owned(), Vec::new())).unwrap();
-        let mut theirs = BorrowedSettings::new(cluster.client(), journal);
+        let mut theirs = BorrowedSettings::new(cluster.client(PATIENCE), journal);
         let ends = async {
             env.sleep(Duration::from_secs(9)).await;
             cluster.does(Does::Hangs);
@@ -321,7 +230,7 @@ fn nothing_is_changed_once_the_lease_has_expired() {
         let options = options(&cluster.hosts, Credentials::None);
         let patient = LiveOptions { timeout: 2 * LEASE_EXPIRES, ..options };
         let client = LiveClient::new(&env, &patient).unwrap();
-        let mut settings = BorrowedSettings::new(client, cluster.journal());
+        let mut settings = BorrowedSettings::new(client, cluster.begin_journal());
         let began = env.now();
         let lease = taken(&env, &mut settings).await;
         cluster.does(Does::Hangs);
@@ -404,7 +313,7 @@ fn changes_are_waited_for_from_when_they_were_sent_and_only_at_the_end() {
 fn restore_waits_for_what_was_sent_a_short_time_ago() {
     for ago in [Duration::ZERO, Duration::from_secs(60)] {
         on_cluster(move |env, cluster| async move {
-            let mut journal = cluster.journal();
+            let mut journal = cluster.begin_journal();
             let one = |value: Option<&str>| {
                 BTreeMap::from([(LIMIT.to_owned(), value.map(str::to_owned))])
             };
@@ -412,11 +321,11 @@ fn restore_waits_for_what_was_sent_a_short_time_ago() {
             let scope = Scope::Persistent;
             journal.record(Change::Settings { scope, before, set }).unwrap();
             drop(journal);
-            let path = cluster.path();
+            let path = cluster.journal();
             let file = File::options().append(true).open(&path).unwrap();
             file.set_modified(SystemTime::now() - ago).unwrap();
             cluster.set("160mb");
-            let (client, began) = (cluster.client(), env.now());
+            let (client, began) = (cluster.client(PATIENCE), env.now());
             let comes = async {
                 while cluster.limit().0.is_some() {
                     env.sleep(Duration::from_millis(100)).await;
@@ -442,7 +351,7 @@ fn the_file_tells_when_a_change_was_sent_and_not_when_it_was_written() {
     on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         cluster.does(Does::Hangs);
-        let path = cluster.path();
+        let path = cluster.journal();
         let minutes_pass = async {
             env.sleep(PATIENCE / 2).await;
             let file = File::options().append(true).open(&path).unwrap();
@@ -456,17 +365,9 @@ fn the_file_tells_when_a_change_was_sent_and_not_when_it_was_written() {
 }
 
 /// A run on these clusters, of each of which a change was not answered by one host.
-async fn run_on(clusters: &[Cluster]) -> LiveClusters {
-    let mut live = Vec::new();
-    for cluster in clusters {
-        live.push(cluster.live().await);
-    }
-    let mut run = LiveClusters::new(live, FollowApi::default());
-    let sites = &["leader", "follower"][..clusters.len()];
-    let site = |name: &&str| ClusterSpec::new(name, 1);
-    let specs = sites.iter().map(site).collect();
-    run.start(&TopologySpec { clusters: specs, link: None, joined: false }).await.unwrap();
-    for (cluster, site) in clusters.iter().zip(sites) {
+async fn run_on(clusters: &[&Cluster]) -> LiveClusters {
+    let run = begin_on(clusters, [PATIENCE; 2]).await;
+    for (cluster, site) in clusters.iter().zip(["leader", "follower"]) {
         cluster.does(Does::Hangs);
         let body = Bytes::from(json!({ "persistent": { LIMIT: "160mb" } }).to_string());
         run.request(site, "PUT", "/_cluster/settings", body).await.unwrap();
@@ -485,7 +386,7 @@ async fn come(env: &Env, clusters: &[&Cluster]) {
 #[test]
 fn a_run_puts_back_what_comes_late() {
     on_cluster(|env, cluster| async move {
-        let mut run = run_on(std::slice::from_ref(&cluster)).await;
+        let mut run = run_on(&[&cluster]).await;
         let said = RefCell::new(Vec::new());
         let tell = |text: &str| said.borrow_mut().push(text.to_owned());
         let stops = run.stop_until_told(false, std::future::pending, tell);
@@ -505,9 +406,10 @@ fn a_run_puts_back_what_comes_late() {
 fn both_clusters_are_put_back_before_either_is_waited_for() {
     for fails in [false, true] {
         world::virtual_world::run(1, move |env| async move {
-            let clusters = [Cluster::start(&env).await, Cluster::of(&env, ["c", "d"]).await];
-            let mut run = run_on(&clusters).await;
+            let clusters =
+                [Cluster::of(&env, &["a", "b"]).await, Cluster::of(&env, &["c", "d"]).await];
             let [leader, follower] = &clusters;
+            let mut run = run_on(&[leader, follower]).await;
             if fails {
                 follower.does(Does::Says(400, "{}"));
             }
@@ -526,7 +428,7 @@ fn both_clusters_are_put_back_before_either_is_waited_for() {
             assert_eq!(leader.limit(), (None, 0));
             // What was refused once is tried again while late changes are looked for.
             assert_eq!(follower.limit().0, None);
-            assert_eq!((leader.path().exists(), follower.path().exists()), (false, fails));
+            assert_eq!((leader.journal().exists(), follower.journal().exists()), (false, fails));
         });
     }
 }

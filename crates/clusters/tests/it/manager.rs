@@ -1,14 +1,14 @@
 //! A cluster whose manager is slow to answer.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions};
-use clusters::{Head, Journal};
+use clusters::{ClusterIdentity, Head, Journal, LiveCluster};
 use rest::RestRequest;
 use serde_json::{Value, json};
 use world::{Env, Task};
@@ -31,12 +31,21 @@ pub enum Asked {
     Index(String),
 }
 
+/// What becomes of a change that is not made at once.
+pub enum Does {
+    Hangs,
+    Breaks,
+    Says(u16, &'static str),
+}
+
 /// Makes changes in the order in which they came. What is deleted is looked for at once, as in the field.
 #[derive(Default)]
 pub struct Manager {
     pub set: BTreeMap<String, Value>,
     pub indices: BTreeSet<String>,
     pub queued: Vec<Asked>,
+    /// What becomes of the next changes; those behind them come here.
+    pub does: VecDeque<Does>,
     /// An index that is to follow another cluster's: it is made, past the queue, once its task was seen so often.
     pub follows: Option<(u32, String)>,
     /// Whether the next change is made and answered late; whether it is made at once.
@@ -163,30 +172,56 @@ pub fn on_cluster<F: Future<Output = ()> + 'static>(
 pub struct Cluster {
     env: Env,
     pub manager: Shared,
-    address: String,
-    dir: tempfile::TempDir,
-    _task: Task<()>,
+    pub hosts: String,
+    pub dir: tempfile::TempDir,
+    _tasks: Vec<Task<()>>,
 }
 
 impl Cluster {
     pub async fn start(env: &Env) -> Cluster {
         // A test may have one after another in its world.
         let name = format!("manager-{:x}", env.random_u64());
-        let manager = Shared::default();
-        let shared = manager.clone();
-        let answers = async move |request: RestRequest| {
-            let (status, body) = answer(&shared, request).await;
-            Some((status, Bytes::from(body.to_string())))
-        };
-        let (address, task) = rest_host(env, &name, answers).await;
+        Cluster::of(env, &[name.as_str()]).await
+    }
+
+    /// Of hosts with these names, which have one manager.
+    pub async fn of(env: &Env, names: &[&str]) -> Cluster {
+        let (manager, mut hosts, mut tasks) = (Shared::default(), Vec::new(), Vec::new());
+        for name in names {
+            let shared = manager.clone();
+            let answers = async move |request: RestRequest| {
+                let is_change = request.method == "PUT";
+                let does = is_change.then(|| shared.borrow_mut().does.pop_front()).flatten();
+                let (status, body) = match does {
+                    Some(Does::Hangs) => return std::future::pending().await,
+                    Some(Does::Breaks) => return None,
+                    Some(Does::Says(status, body)) => (status, body.to_owned()),
+                    None => {
+                        let (status, body) = answer(&shared, request).await;
+                        (status, body.to_string())
+                    }
+                };
+                Some((status, Bytes::from(body)))
+            };
+            let (address, task) = rest_host(env, name, answers).await;
+            hosts.push(address);
+            tasks.push(task);
+        }
         let dir = tempfile::tempdir().unwrap();
-        Cluster { env: env.clone(), manager, address, dir, _task: task }
+        Cluster { env: env.clone(), manager, hosts: hosts.join(","), dir, _tasks: tasks }
     }
 
     pub fn client(&self, timeout: Duration) -> LiveClient {
         let options =
-            LiveOptions::anonymous(Address::parse_all([self.address.as_str()]).unwrap(), timeout);
+            LiveOptions::anonymous(Address::parse_all([self.hosts.as_str()]).unwrap(), timeout);
         LiveClient::new(&self.env, &options).unwrap()
+    }
+
+    /// As a run has it: how long that waits for an answer, and how long at its end.
+    pub async fn live(&self, [meanwhile, at_the_end]: [Duration; 2]) -> LiveCluster {
+        let client = self.client(meanwhile);
+        let identity = ClusterIdentity::ask(&client).await.unwrap();
+        LiveCluster::new(client, self.client(at_the_end), identity, self.begin_journal())
     }
 
     /// Where changes are written down.
@@ -195,8 +230,8 @@ impl Cluster {
     }
 
     pub fn begin_journal(&self) -> Journal {
-        let head = Head::new(UUID.to_owned(), vec![self.address.clone()]);
-        Journal::create(&self.journal(), head).unwrap()
+        let hosts = self.hosts.split(',').map(str::to_owned).collect();
+        Journal::create(&self.journal(), Head::new(UUID.to_owned(), hosts)).unwrap()
     }
 
     pub fn settings(&self) -> BTreeMap<String, Value> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::{
-    Change, ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Journal, LiveCluster,
-    LiveClusters, SENT_TWICE, TopologySpec, restore,
+    Change, ClusterSpec, Clusters, Error, FollowApi, Journal, LiveClusters, SENT_TWICE,
+    TopologySpec, restore,
 };
 use futures_util::future::join;
 use record::observation::Scope;
@@ -20,17 +20,14 @@ const INDEX: &str = "narrows-1";
 
 /// A run on a cluster, which is waited for so long.
 async fn begin(cluster: &Cluster, patience: Duration) -> LiveClusters {
-    begin_on(&[cluster], patience).await
+    begin_on(&[cluster], [patience, QUICK]).await
 }
 
-/// A run on a leader, or on a follower as well.
-async fn begin_on(clusters: &[&Cluster], patience: Duration) -> LiveClusters {
+/// A run on a leader, or on a follower as well: how long it waits for an answer, and how long at its end.
+pub async fn begin_on(clusters: &[&Cluster], patience: [Duration; 2]) -> LiveClusters {
     let mut live = Vec::new();
     for cluster in clusters {
-        let client = cluster.client(patience);
-        let identity = ClusterIdentity::ask(&client).await.unwrap();
-        let journal = cluster.begin_journal();
-        live.push(LiveCluster::new(client, cluster.client(QUICK), identity, journal));
+        live.push(cluster.live(patience).await);
     }
     let mut run = LiveClusters::new(live, FollowApi::default());
     let site = |name: &&str| ClusterSpec::new(name, 1);
@@ -216,7 +213,7 @@ fn a_follower_that_is_still_being_begun_is_put_back() {
 fn settings_of_both_clusters_are_put_back_before_an_index_is_waited_for() {
     world::virtual_world::run(1, async |env| {
         let (leader, follower) = (Cluster::start(&env).await, Cluster::start(&env).await);
-        let mut run = begin_on(&[&leader, &follower], QUICK).await;
+        let mut run = begin_on(&[&leader, &follower], [QUICK; 2]).await;
         put(&run, "/_cluster/settings", &settings("1mb")).await.unwrap();
         run.will_make("follower", INDEX).unwrap();
         follower.manager.borrow_mut().follows = Some((2, INDEX.to_owned()));
@@ -241,10 +238,7 @@ fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
     world::virtual_world::run(1, async |env| {
         for is_told in [true, false] {
             let cluster = Cluster::start(&env).await;
-            let client = cluster.client(QUICK);
-            let identity = ClusterIdentity::ask(&client).await.unwrap();
-            let patient = cluster.client(Duration::from_secs(3600));
-            let live = LiveCluster::new(client, patient, identity, cluster.begin_journal());
+            let live = cluster.live([QUICK, Duration::from_secs(3600)]).await;
             let mut run = LiveClusters::new(vec![live], FollowApi::default());
             cluster.manager.borrow_mut().is_silent = true;
             let (said, heard) = (RefCell::new(Vec::new()), Cell::new(u32::from(is_told)));

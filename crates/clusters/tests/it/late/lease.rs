@@ -21,7 +21,7 @@ fn a_value_that_is_refused_at_the_end_keeps_the_journal_and_nothing_else() {
         let settled = settings.settle(&mut done).await;
         assert!(matches!(&settled, Err(Error::Refused { status: 400, .. })), "{settled:?}");
         assert_eq!(cluster.limit(), (None, 0), "late changes are put back, and no lease is left");
-        assert!(cluster.path().exists());
+        assert!(cluster.journal().exists());
     });
 }
 
@@ -34,7 +34,7 @@ fn a_renewal_is_given_up_once_the_lease_has_expired() {
             ..options(&cluster.hosts, Credentials::None)
         };
         let client = LiveClient::new(&env, &patient).unwrap();
-        let mut settings = BorrowedSettings::new(client, cluster.journal());
+        let mut settings = BorrowedSettings::new(client, cluster.begin_journal());
         let lease = taken(&env, &mut settings).await;
         // The second time it has expired already.
         for _ in 0..2 {
@@ -85,7 +85,8 @@ fn a_killed_run_is_not_put_back_beneath_another_one_that_steers() {
         taken(&env, &mut settings).await;
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
         drop(settings);
-        let (client, journal) = (cluster.client(), Journal::open(&cluster.path()).unwrap());
+        let (client, journal) =
+            (cluster.client(PATIENCE), Journal::open(&cluster.journal()).unwrap());
         let began = env.now();
         let told = RefCell::new(Vec::new());
         let tell = |holder: &str| told.borrow_mut().push(holder.to_owned());
@@ -106,7 +107,7 @@ fn a_killed_run_is_not_put_back_beneath_another_one_that_steers() {
 
 /// A run that begins on this cluster, and the lease that it is to hold.
 async fn run_of(cluster: &Cluster) -> LiveClusters {
-    let clusters = LiveClusters::new(vec![cluster.live().await], FollowApi::default());
+    let clusters = LiveClusters::new(vec![cluster.live([PATIENCE; 2]).await], FollowApi::default());
     clusters.held_by("a-run".to_owned(), |_| ())
 }
 
@@ -131,13 +132,17 @@ fn a_run_holds_the_lease_from_its_beginning_to_its_end() {
         env.sleep(3 * LEASE_EXPIRES).await;
         let path = cluster.dir.path().join("theirs.jsonl");
         let journal = Journal::create(&path, Head::new("uuid".to_owned(), Vec::new())).unwrap();
-        let mut theirs = BorrowedSettings::new(cluster.client(), journal);
+        let mut theirs = BorrowedSettings::new(cluster.client(PATIENCE), journal);
         let refused = Lease::take(&env, &mut theirs, "they", |_| ()).await;
         assert!(matches!(&refused, Err(Error::Leased { holder }) if holder == "a-run"));
         put(&run, "/_cluster/settings", json!({ "persistent": { LIMIT: "160mb" } })).await.unwrap();
         assert_eq!(cluster.limit(), (Some("160mb".to_owned()), 2));
         stop_well(&mut run).await;
-        assert_eq!((cluster.limit(), cluster.path().exists()), ((None, 0), false), "and no lease");
+        assert_eq!(
+            (cluster.limit(), cluster.journal().exists()),
+            ((None, 0), false),
+            "and no lease"
+        );
         env.sleep(2 * LEASE_RENEWED).await;
         assert_eq!(cluster.lease(), None, "nobody renews it any more");
     });
@@ -176,7 +181,8 @@ fn who_waits_for_another_one_goes_on_once_that_has_ended() {
         let mut settings = cluster.borrow();
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
         drop(settings);
-        let (client, journal) = (cluster.client(), Journal::open(&cluster.path()).unwrap());
+        let (client, journal) =
+            (cluster.client(PATIENCE), Journal::open(&cluster.journal()).unwrap());
         cluster.hold("they 1");
         let began = env.now();
         let (checked, ()) = join(check_nobody_steers(&client, &journal, |_| ()), ends()).await;
