@@ -13,7 +13,7 @@ use super::names::matches;
 use super::spread::{PATIENCE, nodes_json, on_nodes};
 use engine::Node;
 use engine::state::{self, ClusterState};
-use engine::transport::{Request, Result};
+use engine::transport::{Failure, Request, Result};
 
 /// Parameters of `_nodes`.
 pub(super) const OF_INFO: &[&str] = &["flat_settings", "timeout"];
@@ -114,13 +114,14 @@ fn metrics<'a>(path: &str, asked: Option<&'a str>, known: &[&str]) -> Result<Opt
     let asked: Vec<&str> = asked.split(',').collect();
     match asked.iter().find(|name| !known.contains(name)) {
         None => Ok(Some(asked)),
-        Some(name) => {
-            let near = did_you_mean(name, known.iter().copied());
-            Err(bad_request(format!(
-                "request [{path}] contains unrecognized metric: [{name}]{near}"
-            )))
-        }
+        Some(name) => Err(unrecognized(path, name, known)),
     }
+}
+
+/// A metric that there is none of at a path.
+pub(super) fn unrecognized(path: &str, name: &str, known: &[&str]) -> Failure {
+    let near = did_you_mean(name, known.iter().copied());
+    bad_request(format!("request [{path}] contains unrecognized metric: [{name}]{near}"))
 }
 
 /// `GET /_nodes`: who is there. Known from the state, so nobody is asked.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 use store::ShardStats;
 
@@ -12,7 +11,7 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::names::{Closed, indices_with, matches};
-use super::nodes::{INDEX_METRICS, in_path};
+use super::nodes::{INDEX_METRICS, in_path, unrecognized};
 use super::spread::{AskedCopy, copies, on_shards, shards_json, started, stats_of};
 use engine::shard::stats_json;
 use engine::state::{ClusterState, IndexMeta};
@@ -57,12 +56,7 @@ fn metrics(asked: Option<&str>) -> Result<Option<Vec<&str>>> {
     }
     match asked.iter().find(|name| !INDEX_METRICS.iter().any(|known| matches(name, known))) {
         None => Ok(Some(asked)),
-        Some(name) => {
-            let near = did_you_mean(name, INDEX_METRICS);
-            Err(bad_request(format!(
-                "request [_stats] contains unrecognized metric: [{name}]{near}"
-            )))
-        }
+        Some(name) => Err(unrecognized("_stats", name, &INDEX_METRICS)),
     }
 }
 
