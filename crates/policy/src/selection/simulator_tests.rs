@@ -1,6 +1,7 @@
 //! The policies beside each other on the cases that matter.
 
 use super::simulator::{Arrival, Case, NodeModel, run};
+use super::tests::POLICIES;
 use super::{ArsForm, Policy};
 
 const SEED: u64 = 42;
@@ -72,19 +73,6 @@ fn cases() -> Vec<(&'static str, Case)> {
         ("10 copies", replicas(10, 300)),
     ]
 }
-
-const POLICIES: [Policy; 10] = [
-    Policy::Rotation,
-    Policy::Random,
-    Policy::LeastOutstanding,
-    Policy::Ars(ArsForm::Inverted),
-    Policy::Ars(ArsForm::Corrected),
-    Policy::Ars(ArsForm::QueueOnly),
-    Policy::C3,
-    Policy::TwoChoices,
-    Policy::Prequal,
-    Policy::Narrows,
-];
 
 #[test]
 fn nothing_is_left_in_flight_whatever_fails() {
