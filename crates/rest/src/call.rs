@@ -22,6 +22,9 @@ use super::parameters::Query;
 /// Bytes of a body that is read as a tree, which takes up to a hundred times as much. Documents and bulks are not.
 const MAX_TREE_BYTES: usize = 10 << 20;
 
+/// `timeout` where a request does not say: what it waits for, or those that it asks.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
 /// A request on its way: what a handler is given.
 pub(super) struct Call {
     pub(super) node: Node,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::{Call, object};
+use super::call::{Call, PATIENCE, object};
 use super::error::{bad_body, invalid};
 use super::names::{called, is_pattern, no_such_index};
 use super::recovery;
@@ -20,8 +20,6 @@ use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
 use engine::transport::{
     Failure, FollowStats, RecoveryState, Result, ShardAction, ShardAnswer, unexpected,
 };
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Keys of the body of a follow, beside the parameters.
 const KEYS: [&str; 3] = ["leader_index", "remote_cluster", "settings"];

@@ -1,13 +1,12 @@
 //! `_cluster/stats`: the whole cluster in numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::ShardStats;
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, PATIENCE};
 use super::health::ask_manager;
 use super::identity::{host, release};
 use super::nodes::select;
@@ -15,9 +14,6 @@ use super::spread::{AskedCopy, nodes_json, on_nodes, on_shards, started, stats_o
 use engine::shard::stats_json;
 use engine::state::{self, Status};
 use engine::transport::{Request, Result, ShardAction};
-
-/// How long nodes may take to answer where the request does not say.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `GET /_cluster/stats`, `GET /_cluster/stats/nodes/{node}`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {

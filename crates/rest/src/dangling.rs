@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, PATIENCE};
 use super::error::bad_request;
 use super::spread::on_nodes;
 use super::time_text::moment;
@@ -15,8 +15,6 @@ use engine::transport::{Failure, Request, Result};
 
 /// Parameters beside those of every managed request.
 pub(super) const KNOWN: &[&str] = &["accept_data_loss"];
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What these nodes have of a dangling index, together.
 async fn described(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::active::Active;
 use super::answer::{Reply, object_of};
-use super::call::Call;
+use super::call::{Call, PATIENCE};
 use super::cluster::by_number;
 use super::error::bad_request;
 use super::names::{Closed, indices_with};
@@ -23,7 +23,6 @@ pub(super) const KNOWN: &[&str] = &[
 /// What `wait_for_events` may say: how urgent the events are that are waited for.
 const PRIORITIES: [&str; 6] = ["immediate", "urgent", "high", "normal", "low", "languid"];
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the manager is waited for at least.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 

@@ -1,7 +1,5 @@
 //! Indices: made, shown, deleted; their mappings.
 
-use std::time::Duration;
-
 use query::Mapping;
 use query::mapping::expand_dots;
 use serde_json::{Map, Value, json};
@@ -9,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::active::Active;
 use super::alias::{aliases_json, read_aliases};
 use super::answer::{Reply, object_of};
-use super::call::{Call, object, refuse_unknown_keys};
+use super::call::{Call, PATIENCE, object, refuse_unknown_keys};
 use super::document::refuse_follower;
 use super::error::not_supported;
 use super::identity::release;
@@ -22,9 +20,6 @@ use engine::settings::{
 };
 use engine::state::{ClusterState, Event, Made, merge_mappings};
 use engine::transport::{Failure, Result};
-
-/// How long a new index waits for its shards where the request does not say.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes what a new index is made with from a request, which may hold more.
 pub(super) fn take_made(object: &mut Map<String, Value>) -> Result<Made> {

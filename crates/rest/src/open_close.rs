@@ -8,15 +8,13 @@ use world::Time;
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, PATIENCE};
 use super::error::cause_json;
 use super::names::{Closed, indices_with, with_uuids};
 use super::spread::{Answers, on_shards, primaries_on_nodes};
 use engine::state::{ClusterState, Event};
 use engine::transport::{Result, ShardAction};
 
-/// How long a request waits for copies where it does not say.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// A primary itself waits for its writes, half as long at most.
 const WRITES_END_WITHIN: Duration = Duration::from_secs(60);
 

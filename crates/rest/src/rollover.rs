@@ -7,15 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::{Call, object, refuse_unknown_keys};
+use super::call::{Call, PATIENCE, object, refuse_unknown_keys};
 use super::error::{bad_body, bad_request};
 use super::index::{replicas, take_made};
 use super::names::no_such_index;
 use super::spread::{on_shards, primaries, stats_of};
 use engine::state::{Event, Index, RollOver};
 use engine::transport::{Result, ShardAction};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an index has to have reached, `max_age` and the like; one of those that are given suffices.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,12 @@
 //! `_segments` and `_cat/segments`: what the index of each copy consists of.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::SegmentStats;
 
 use super::answer::{Reply, object_of};
-use super::call::Call;
+use super::call::{Call, PATIENCE};
 use super::identity::host;
 use super::names::indices;
 use super::spread::{Answers, AskedCopy, copies, on_shards, shards_json, started, stats_of};
@@ -15,8 +14,6 @@ use super::stats::copy_routing_json;
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::state::ClusterState;
 use engine::transport::{Result, ShardAction};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn ask(call: &Call, state: &ClusterState, names: &[String]) -> Answers {
     let action = ShardAction::Stats { segments: true };

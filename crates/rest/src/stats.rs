@@ -1,13 +1,12 @@
 //! `_stats`: what indices and their copies hold and did.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use store::ShardStats;
 
 use super::answer::{Reply, object_of};
-use super::call::Call;
+use super::call::{Call, PATIENCE};
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::names::{Closed, indices_with, matches};
@@ -16,8 +15,6 @@ use super::spread::{AskedCopy, copies, on_shards, shards_json, started, stats_of
 use engine::shard::stats_json;
 use engine::state::{ClusterState, IndexMeta};
 use engine::transport::{Result, ShardAction};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Parameters of `_stats`. By fields and groups nothing is counted.
 pub(super) const KNOWN: &[&str] = &[

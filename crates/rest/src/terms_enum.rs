@@ -2,19 +2,17 @@
 //! of what a refresh made visible, also of documents that were deleted since and are not merged away.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use query::{FieldType, Mapping};
 use serde_json::{Value, json};
 
 use super::answer::Reply;
-use super::call::{Call, object};
+use super::call::{Call, PATIENCE, object};
 use super::error::{bad_request, invalid, not_supported};
 use super::names::indices;
 use super::spread::{on_shards, primaries, shards_json};
 use engine::transport::{Result, ShardAction, ShardAnswer};
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Values of an answer, at most: each may have 32 766 bytes.
 const VALUES_MAX: u64 = 1000;
 const VALUES: u64 = 10;
