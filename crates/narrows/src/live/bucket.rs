@@ -11,7 +11,7 @@ use crate::exit::{Usage, refuse};
 use crate::terminal::say;
 
 /// What is wrong with reaching a server is for whoever asked to put right.
-fn asked(error: dcp::Error) -> anyhow::Error {
+pub(crate) fn asked(error: dcp::Error) -> anyhow::Error {
     Usage(error.to_string()).into()
 }
 

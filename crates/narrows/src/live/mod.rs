@@ -16,7 +16,7 @@ mod recording;
 mod steering;
 mod watching;
 
-pub(crate) use bucket::{client_options, look_at_bucket, look_for, say_if_insecure};
+pub(crate) use bucket::{asked, client_options, look_at_bucket, look_for, say_if_insecure};
 pub(crate) use calibrating::{Calibrated, Calibrating, calibrate_there};
 pub(crate) use cluster_folder::{ClusterFolder, FolderReader};
 pub(crate) use connect::{

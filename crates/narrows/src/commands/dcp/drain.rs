@@ -9,9 +9,8 @@ use record::units::{show_bytes, show_rate, show_seconds};
 use report::grid;
 use world::Env;
 
-use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
-use crate::live::{ConnectArgs, client_options, say_if_insecure};
+use crate::live::{ConnectArgs, asked, client_options, say_if_insecure};
 use crate::terminal::{self, say};
 
 /// How often it is said how far it is.
@@ -81,11 +80,6 @@ fn vbuckets(text: &str) -> Result<Vbuckets, String> {
         all.extend(first..=last);
     }
     Ok(Vbuckets(all))
-}
-
-/// What is wrong with reaching a server is for whoever asked to put right.
-fn asked(error: dcp::Error) -> anyhow::Error {
-    Usage(error.to_string()).into()
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
