@@ -149,6 +149,25 @@ macro_rules! virtual_world {
     };
 }
 
+/// Makes a type a message that never leaves the virtual world, and is so many bytes there.
+#[macro_export]
+macro_rules! stays_virtual {
+    ($type:ty, |$message:ident| $bytes:expr) => {
+        impl ::world::Message for $type {
+            fn encode(self) -> ::world::Frame {
+                unreachable!("it stays in the virtual world")
+            }
+            fn decode(_head: &[u8], _tail: ::bytes::Bytes) -> ::std::io::Result<Self> {
+                unreachable!("it stays in the virtual world")
+            }
+            fn wire_bytes(&self) -> u64 {
+                let $message = self;
+                $bytes
+            }
+        }
+    };
+}
+
 /// A function `rest_host`: a host of this name in the virtual world, which answers each request to REST as `answer`
 /// says, with a status and a body, or closes the connection where it says none. It returns the address and the task.
 #[macro_export]

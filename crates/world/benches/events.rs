@@ -2,26 +2,14 @@
 //!
 //! `cargo bench -p world --bench events`. Through the engine: `cargo bench -p narrows --bench virtual_recovery`.
 
-use std::io;
 use std::time::Duration;
 
-use bytes::Bytes;
 use testbed::bench::Table;
-use world::{Connection, Env, Frame, Message, Work};
+use world::{Connection, Env, Work};
 
 struct Sized(u64);
 
-impl Message for Sized {
-    fn encode(self) -> Frame {
-        unreachable!("it stays in the virtual world")
-    }
-    fn decode(_head: &[u8], _tail: Bytes) -> io::Result<Self> {
-        unreachable!("it stays in the virtual world")
-    }
-    fn wire_bytes(&self) -> u64 {
-        self.0
-    }
-}
+testbed::stays_virtual!(Sized, |message| message.0);
 
 const TABLE: Table = Table {
     page: "virtual_recovery",

@@ -2,14 +2,12 @@
 //! and what is left to another flow of the same link.
 
 use std::cell::Cell;
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use world::model::Tcp;
-use world::{Connection, Env, Frame, LinkConfig, Message, Task, virtual_world};
+use world::{Connection, Env, LinkConfig, Task, virtual_world};
 
 use crate::common::pair::{Pair, pair_over};
 
@@ -24,17 +22,7 @@ struct Foreign;
 
 const FOREIGN_BYTES: u64 = 64 << 10;
 
-impl Message for Foreign {
-    fn encode(self) -> Frame {
-        unreachable!("it stays in the virtual world")
-    }
-    fn decode(_head: &[u8], _tail: Bytes) -> io::Result<Self> {
-        unreachable!("it stays in the virtual world")
-    }
-    fn wire_bytes(&self) -> u64 {
-        FOREIGN_BYTES
-    }
-}
+testbed::stays_virtual!(Foreign, |_message| FOREIGN_BYTES);
 
 fn line(loss: f64, queue_bytes: Option<u64>) -> LinkConfig {
     LinkConfig {

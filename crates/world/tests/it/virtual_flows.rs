@@ -1,13 +1,11 @@
 //! Connections of the virtual world against what can be worked out by hand.
 
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use world::model::{CongestionControl, DiskScheduler, Host, Tcp};
 use world::virtual_world::{run, run_traced};
-use world::{Connection, Direction, Env, Frame, Link, LinkConfig, Message, Task, Work};
+use world::{Connection, Direction, Env, Link, LinkConfig, Task, Work};
 
 use crate::both_worlds::answering;
 
@@ -33,17 +31,7 @@ struct Sized {
     answer_bytes: u64,
 }
 
-impl Message for Sized {
-    fn encode(self) -> Frame {
-        unreachable!("it stays in the virtual world")
-    }
-    fn decode(_head: &[u8], _tail: Bytes) -> io::Result<Self> {
-        unreachable!("it stays in the virtual world")
-    }
-    fn wire_bytes(&self) -> u64 {
-        self.wire_bytes
-    }
-}
+testbed::stays_virtual!(Sized, |message| message.wire_bytes);
 
 fn ask(number: u64, answer_bytes: u64) -> Sized {
     Sized { number, wire_bytes: 100, answer_bytes }
