@@ -49,7 +49,6 @@ async fn one_link(env: &Env, rate_name: &str, rate: u64, rtt_ms: u64, laps: u64)
     let config = LinkConfig {
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
-        window_bytes: None,
         ..LinkConfig::default()
     };
     let bytes = 205 * rate * rtt_ms / 10_000;

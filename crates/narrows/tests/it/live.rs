@@ -19,7 +19,6 @@ fn topology() -> TopologySpec {
     let link = LinkConfig {
         rtt: Duration::from_millis(100),
         rate_bytes_per_s: Some(125_000_000),
-        window_bytes: None,
         ..LinkConfig::default()
     };
     TopologySpec {

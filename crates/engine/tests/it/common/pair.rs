@@ -28,7 +28,6 @@ pub async fn pair_of(
     let config = LinkConfig {
         rtt: Duration::from_millis(rtt_ms),
         rate_bytes_per_s: Some(rate),
-        window_bytes: None,
         ..LinkConfig::default()
     };
     pair_over(env, config, nodes, index).await
