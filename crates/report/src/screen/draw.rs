@@ -195,14 +195,18 @@ fn head(
     let state = [&whole_title, &word, &health, &green].map(Span::width).iter().sum::<usize>();
     let about = plain(&view.about);
     let mut below = Line::styled(about.clone(), paint.dim());
-    let first = match usize::from(area.width) {
+    let width = usize::from(area.width);
+    if width < NARROW.into() || width < state + keys.width() {
+        let about = cut(&about, width.saturating_sub(keys.width()));
+        below = Line::from(vec![Span::styled(about, paint.dim()), keys.clone()]);
+    }
+    let first = match width {
         width if width < NARROW.into() || width < state => {
             let room = width.saturating_sub(health.width() + green.width() + gap.width());
             let title = Span::styled(short_title(&title, room), bold);
-            let about = cut(&about, width.saturating_sub(keys.width()));
-            below = Line::from(vec![Span::styled(about, paint.dim()), keys]);
             Line::from(vec![health, green, gap, title])
         }
+        width if width < state + keys.width() => Line::from(vec![whole_title, word, health, green]),
         width if width < whole.width() => Line::from(vec![whole_title, word, health, green, keys]),
         _ => whole,
     };

@@ -141,7 +141,7 @@ const TRAIL_HEADER_SHORT: &str = "rx + tx";
 
 const NODE_COLUMNS: [NodeColumn; 7] = [
     NodeColumn { header: "node", of: NAME, width: Constraint::Fill(1), from_width: 0 },
-    node_column("cpu", CPU, 11, 0),
+    node_column("cpu", CPU, 11, 1),
     node_column("disk r/w MB/s (busy)", DISK, 22, 56),
     node_column("net rx/tx MB/s", 3, 17, 68),
     node_column("paused at once", PAUSING, 14, 80),

@@ -93,7 +93,8 @@ pub(super) struct Fit {
 
 impl Fit {
     /// Nodes are named whole, and no two shards look alike: other columns make room for that, and where even that is
-    /// not enough, the names have the width to themselves.
+    /// not enough, the names have the width to themselves, and at last each node has a line. Only one that is longer
+    /// than that is cut.
     pub(super) fn of(width: u16, recoveries: &[Pace]) -> Fit {
         let cells: Vec<RecoveryCells> = recoveries.iter().map(recovery_cells).collect();
         let name = |cells: &RecoveryCells| (plain(&cells.name), plain(&cells.path));
@@ -134,7 +135,8 @@ impl Fit {
         let bar = BAR + room(&figures);
         let (name_room, path_room, name_lines) = match is_enough(on_a_line) {
             true => (names.min(on_a_line), paths, 1),
-            false => (width, width, 2),
+            false if paths <= width => (width, width, 2),
+            false => (width, width, 3),
         };
         Fit { columns: figures, name_room, path_room, bar, name_lines }
     }
@@ -147,14 +149,21 @@ impl Fit {
     /// What the lines above the figures say.
     fn names(&self, cells: &RecoveryCells) -> Vec<String> {
         let name = short_shard(&plain(&cells.name), self.name_room);
-        let path = short_path(&plain(&cells.path), self.path_room);
+        let path = plain(&cells.path);
         match self.name_lines {
             0 => Vec::new(),
             1 => vec![format!(
                 "{name}{} {path}",
                 " ".repeat(self.name_room.saturating_sub(name.width()))
             )],
-            _ => vec![name, path],
+            2 => vec![name, path],
+            _ => {
+                let (from, to) = path.split_once(TO).unwrap_or((&path, ""));
+                let node = |before: &str, node: &str| {
+                    format!("{before}{}", short(node, self.path_room.saturating_sub(TO.len())))
+                };
+                vec![name, node("", from), node(TO, to)]
+            }
         }
     }
 }
@@ -163,17 +172,6 @@ impl Fit {
 pub(super) fn short_shard(name: &str, room: usize) -> String {
     let (index, shard) = name.split_at(name.rfind('[').unwrap_or(name.len()));
     format!("{}{shard}", short(index, room.saturating_sub(shard.width())))
-}
-
-/// A path whose nodes have room; where they have not, each is cut in its own middle.
-fn short_path(path: &str, room: usize) -> String {
-    match path.split_once(TO).filter(|_| path.width() > room) {
-        Some((from, to)) => {
-            let each = room.saturating_sub(TO.len()) / 2;
-            format!("{}{TO}{}", short(from, each), short(to, each))
-        }
-        None => path.to_owned(),
-    }
 }
 
 /// A column of recoveries, and the width of the terminal from which on it is shown.

@@ -385,9 +385,13 @@ fn a_narrow_terminal_cuts_the_name_of_the_cluster_and_not_its_version() {
 
 #[test]
 fn a_narrow_terminal_names_the_cluster_and_says_how_to_leave() {
-    for width in [40, 60, 79, 120] {
-        let head = shown(&view(), width, 24)[..2].join("\n");
-        assert!(head.contains("  logs") && head.contains("  q quits"), "{width}: {head}");
+    let mut view = view();
+    for title in [view.title.clone(), "logs  the embedded engine (as 7.10.2)".to_owned()] {
+        view.title = title;
+        for width in [40, 60].into_iter().chain(79..=120) {
+            let head = shown(&view, width, 24)[..2].join("\n");
+            assert!(head.contains("logs") && head.contains("  q quits"), "{width}: {head}");
+        }
     }
 }
 

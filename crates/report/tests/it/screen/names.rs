@@ -24,13 +24,14 @@ fn a_narrow_terminal_cuts_names_in_the_middle_and_says_when_it_is_green() {
     }
 }
 
-/// Columns make room for the names of nodes. Where even that is not enough, both ends of a name are there.
+/// Columns make room for the names of nodes, and where both have no room on a line, each has its own.
 #[test]
 fn a_long_name_of_a_node_is_whole_and_columns_make_room() {
     let names = ["elasticsearch-data-hot-0", "elasticsearch-data-hot-1"];
     let mut view = view();
     let node = |name: &str| NodePace { name: name.to_owned(), ..view.nodes[0].clone() };
-    let (nodes, longer) = (names.map(node), node("elasticsearch-data-frozen-and-archived-17"));
+    let longer = "elasticsearch-data-frozen-and-archived-in-north-17";
+    let (nodes, long) = (names.map(node), node(longer));
     view.nodes = Arc::new(nodes.to_vec().into());
     view.recoveries[0].source = Some(names[0].into());
     view.recoveries[0].target = Some(names[1].into());
@@ -43,15 +44,19 @@ fn a_long_name_of_a_node_is_whole_and_columns_make_room() {
         assert!(text.contains(&path) && text.contains("orders[0]"), "{width}\n{text}");
         assert!(text.contains(" 34 %") && text.contains("MB/s"), "{width}\n{text}");
     }
-    view.nodes = Arc::new(vec![longer].into());
-    view.recoveries[0].target = Some("x".repeat(90) + "-17");
-    let screen = shown(&view, 110, 24);
-    let of_both =
-        |line: &String| line.starts_with("elasticsearch-data-hot-0 > x") && line.contains("x-17 ");
-    assert!(screen.iter().any(of_both), "{}", screen.join("\n"));
-    let cut = shown(&view, 40, 24);
-    let cut = cut.iter().find(|line| line.starts_with("elasticsearch")).unwrap();
-    assert!(cut.contains('…') && cut.contains("-17 "), "{cut}");
+    view.nodes = Arc::new(vec![long].into());
+    for (width, target) in [(110, "x".repeat(90) + "-17"), (60, "x".repeat(50) + "-17")] {
+        view.recoveries[0].target = Some(target.clone());
+        let screen = shown(&view, width, 24);
+        let text = screen.join("\n");
+        let at = screen.iter().position(|line| line.trim_end() == names[0]).expect(&text);
+        assert_eq!(screen[at + 1].trim_end(), format!(" > {target}"), "{text}");
+        assert!(screen.iter().any(|line| line.starts_with(longer)), "{text}");
+    }
+    // Only a name that is longer than a line is cut.
+    let is_cut = |line: &String| line.contains('…') && line.trim_end().ends_with("-17");
+    let screen = shown(&view, 40, 24);
+    assert_eq!(screen.iter().filter(|line| is_cut(line)).count(), 2, "{}", screen.join("\n"));
 }
 
 /// Copies of one shard to several nodes, shards of one index, and indices whose names begin and end alike.
