@@ -15,7 +15,7 @@ pub struct Flow {
     pub target: String,
     /// How many recoveries.
     pub recoveries: usize,
-    /// Bytes a second between the last two looks, of all of them; none where no rate is known yet.
+    /// Bytes a second lately, of all of them; none where no rate is known yet.
     pub bytes_per_s: Option<f64>,
     /// Bytes that are left, as far as they are told.
     pub left_bytes: Option<u64>,

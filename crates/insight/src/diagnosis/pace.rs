@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::series::{Series, Step, Transfer};
+use super::series::{MS_PER_S, Series, Step, Transfer};
 use crate::stats::{mean, standard_errors};
 
 /// A rate that differs from the latest rates by more than this factor is no longer current.
@@ -38,7 +38,7 @@ pub struct Pace {
     pub done_ops: Option<u64>,
     /// Operations to replay.
     pub total_ops: Option<u64>,
-    /// Bytes a second between the last two looks.
+    /// Bytes a second between the last two looks; over some more where a chunk takes longer than that.
     pub now_bytes_per_s: Option<f64>,
     /// Bytes a second since the rate last changed.
     pub bytes_per_s: Option<f64>,
@@ -56,7 +56,7 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
     let pace = |recovery: &record::observation::Recovery| {
         let transfer = series.transfer(recovery);
         let steps = transfer.map(Transfer::steps).unwrap_or_default();
-        let rates: Vec<f64> = steps.iter().map(Step::bytes_per_s).collect();
+        let rates = rates(&steps);
         let since = since_change(&rates);
         let reused = recovery.reused_bytes.unwrap_or(0);
         let done = recovery.recovered_bytes.map(|recovered| recovered + reused);
@@ -94,6 +94,37 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
         }
     };
     last.recoveries.iter().map(pace).collect()
+}
+
+/// The rates at which bytes came. Where a chunk takes longer than from one look to the next, looks that saw nothing
+/// belong to the one that saw it come, in parts so long that the look in which it falls changes little. What has not
+/// come yet counts as nothing once it is late.
+fn rates(steps: &[Step]) -> Vec<f64> {
+    let (mut rates, mut part, mut late) = (Vec::new(), Vec::new(), 0);
+    let (mut waited_ms, mut gap_ms) = (0.0, 0.0);
+    for step in steps {
+        part.push(step);
+        waited_ms += step.wall_ms;
+        if step.bytes == 0 {
+            late += usize::from(waited_ms > gap_ms * CHANGE);
+            continue;
+        }
+        (gap_ms, waited_ms, late) = (waited_ms, 0.0, 0);
+        if part.len() == 1 || part.len() >= PRESENT_STEPS {
+            rates.push(rate_of(&part));
+            part.clear();
+        }
+    }
+    if rates.is_empty() && part.iter().any(|step| step.bytes > 0) {
+        rates.push(rate_of(&part));
+    }
+    rates.extend(std::iter::repeat_n(0.0, late));
+    rates
+}
+
+fn rate_of(part: &[&Step]) -> f64 {
+    let bytes: u64 = part.iter().map(|step| step.bytes).sum();
+    bytes as f64 / (part.iter().map(|step| step.wall_ms).sum::<f64>() / MS_PER_S)
 }
 
 /// The rates since the last change of the rate.
@@ -140,6 +171,23 @@ mod tests {
         assert_eq!(since_change(&[10.0, 11.0, 10.0]), [10.0, 11.0, 10.0]);
         assert_eq!(since_change(&[10.0, 10.0, 10.0, 40.0]), [10.0, 10.0, 40.0]);
         assert!(since_change(&[]).is_empty());
+    }
+
+    /// The trap: a chunk of 512 KiB a second or two, and a rate that is 0 or 0.52 MB/s by turns.
+    #[test]
+    fn chunks_that_take_longer_than_a_look_have_a_rate() {
+        let of = |came: &[u64]| {
+            let step = |bytes: &u64| Step { t_ms: 0.0, bytes: *bytes, wall_ms: 1e3, shards: 1 };
+            rates(&came.iter().map(step).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[0, 6, 0, 6, 0, 6, 0, 6, 0]), [3.0, 3.0]);
+        assert_eq!(of(&[0, 6, 6, 0, 6, 6]), [4.0, 4.0]);
+        assert_eq!(of(&[5, 6, 7]), [5.0, 6.0, 7.0], "each look saw some come");
+        // Nothing is late before it is half as late again as the one before.
+        assert_eq!(of(&[6, 6, 0]), [6.0, 6.0]);
+        assert_eq!(of(&[6, 6, 0, 0, 0]), [6.0, 6.0, 0.0, 0.0]);
+        assert_eq!(of(&[0, 0, 6, 0, 0, 6, 0, 0, 0, 0]), [2.0, 2.0]);
+        assert_eq!((of(&[0, 0]), of(&[0, 6])), (vec![0.0, 0.0], vec![3.0]));
     }
 
     #[test]
