@@ -375,22 +375,19 @@ mod tests {
     }
 
     #[test]
-    fn scripts_get_these_fields_and_no_others() {
+    fn scripts_get_the_fields_that_are_documented_and_no_others() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnosis/json.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, of_bench) = page.split_once("\n## `narrows diagnose --bench --json`\n").unwrap();
+        let cell = |line: &str| Some(line.strip_prefix("| `")?.split_once("` |")?.0.to_owned());
+        let documented: BTreeSet<String> = of_bench.lines().filter_map(cell).collect();
         let json = bench().json();
-        let keys = |value: &Value| -> Vec<String> {
-            value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
-        };
-        let case = [
-            "class", "got", "next", "promised", "seconds", "seed", "severity", "target", "verdicts",
-        ];
-        let mut found = keys(&json["cases"][0]);
-        found.sort();
-        assert_eq!(found, case);
-        let mut found = keys(&json["scores"]);
-        found.sort();
-        let scores =
-            ["ac1", "ac3", "false_alarms", "gain_error_median", "macro_f1", "next", "unknown"];
-        assert_eq!(found, scores);
+        let parts = [("", &json), ("cases[].", &json["cases"][0]), ("scores.", &json["scores"])];
+        let found = parts.into_iter().flat_map(|(path, part)| {
+            let keys = part.as_object().unwrap().keys();
+            keys.map(move |key| format!("{path}{key}"))
+        });
+        assert_eq!(found.collect::<BTreeSet<String>>(), documented);
         assert_eq!(json["cases"][0]["class"], "rate_limit+disk");
         assert_eq!(json["cases"][1]["class"], "healthy");
         assert_eq!(json["scores"]["false_alarms"], 1.0);

@@ -32,7 +32,8 @@ fn documented() -> (BTreeSet<String>, String) {
         let path = line.strip_prefix("| `")?.split_once("` |")?.0;
         Some(path.to_owned())
     };
-    (text.lines().filter_map(cell).collect(), text)
+    let of_explain = text.split("\n## ").next().unwrap_or_default();
+    (of_explain.lines().filter_map(cell).collect(), text)
 }
 
 /// What the limiter holds, and what chunks in flight hold.
