@@ -40,8 +40,7 @@ pub struct Finding {
     /// Other classes that the evidence does not rule out, and what would.
     pub doubt: Option<String>,
     /// The causes that were looked for as well, and what speaks against each; of several subjects, those of the
-    /// strongest. Empty where nothing else was looked for: of a follower that says itself why it cannot begin, and of a
-    /// recovery that was seen for too short a time.
+    /// strongest.
     pub ruled_out: Rivals,
     /// What it would propose, had no stronger finding proposed another value for the same setting.
     #[serde(skip)]

@@ -11,7 +11,7 @@ use super::class::Class;
 use super::copying::{CHECKS, Copying, Recovering, alias_of};
 use super::finding::{Finding, Next};
 use super::replaying::Replaying;
-use super::rivals::Against;
+use super::rivals::{Against, Rivals};
 use super::series::{MS_PER_S, Series, Transfer, is_long};
 use super::threshold::{FAST_BYTES_PER_S, JUDGED_MS, SHORT_S, STAGE, VERDICT};
 use crate::words;
@@ -19,6 +19,8 @@ use crate::words;
 /// A limiter tells a pause once it is over.
 const NOTHING_CAME: &str = "nothing came meanwhile; where larger chunks of a recovery that was cancelled are still in \
                             line at the limiter, they keep the others waiting";
+
+const UNTOLD: &str = "its bytes are not told";
 
 const ALL_CAME: &str = "all its files are there, and its target still checks and renames them, or waits for its \
                         source's retention lease";
@@ -42,7 +44,7 @@ pub(crate) fn judge<'s, 'a>(
 ) -> Judged {
     let transfer = recovering.transfer;
     if let Some(finding) = follower_stopped::cannot_begin(series, transfer) {
-        return Judged::Held(Box::new(finding));
+        return with_rivals(finding, series, recovering);
     }
     let is_too_short = !queue || transfer.wall_ms() < JUDGED_MS.value;
     if let Some(why) = is_short(transfer).filter(|_| is_too_short) {
@@ -65,7 +67,7 @@ pub(crate) fn judge<'s, 'a>(
         return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
     }
     if is_checked(transfer) {
-        return Judged::Held(Box::new(unknown::checked(transfer)));
+        return with_rivals(unknown::checked(transfer), series, recovering);
     }
     if let Some(sentence) = without_files(transfer) {
         return Judged::Healthy(sentence);
@@ -73,10 +75,37 @@ pub(crate) fn judge<'s, 'a>(
     match recovering.copying(series) {
         Some(copying) => copying_held(copying),
         None => {
-            let finding = unknown::recovery(transfer, "its bytes are not told", Vec::new());
-            Judged::Held(Box::new(finding))
+            let finding = unknown::recovery(transfer, UNTOLD, Vec::new());
+            with_rivals(finding, series, recovering)
         }
     }
+}
+
+/// A finding that rests on something else than the judges of copying, beside what these say, as far as they can.
+fn with_rivals<'s, 'a>(
+    finding: Finding,
+    series: &'s Series<'a>,
+    recovering: &Recovering<'s, 'a>,
+) -> Judged {
+    let last = recovering.transfer.last();
+    let ruled_out = match recovering.copying(series) {
+        Some(copying) => answers(copying).ruled_out(finding.class),
+        None if last.copies_files() => unasked(last, finding.class, UNTOLD),
+        None => unasked(last, finding.class, "nodes are judged by it while files are copied"),
+    };
+    Judged::Held(Box::new(Finding { ruled_out, ..finding }))
+}
+
+/// The causes of copying, where their judges cannot be asked; what could tell is missing.
+fn unasked(recovery: &Recovery, named: Class, why: &str) -> Rivals {
+    let answers = judges().filter_map(|(class, judge)| match judge {
+        Judge::Copying(_) if !recovery.copies_files() => {
+            Some((class, Err(Against::figure("it copies no files"))))
+        }
+        Judge::Copying(_) | Judge::End(_) => Some((class, Err(Against::untold(why)))),
+        _ => None,
+    });
+    Answers::new(answers).ruled_out(named)
 }
 
 fn copying_held(copying: &Copying<'_, '_>) -> Judged {
@@ -238,5 +267,6 @@ pub(crate) fn just_begun(series: &Series<'_>) -> Option<Finding> {
     let recovery = last.recoveries.iter().find(|one| !one.ended && one.copies_files())?;
     let transfer = Transfer::since_its_beginning(series.span_ms(), recovery);
     let why = "it was seen for too short a time; look longer";
-    Some(unknown::recovery(&transfer, why, Vec::new()))
+    let ruled_out = unasked(recovery, Class::Unknown, "two looks at it would tell");
+    Some(Finding { ruled_out, ..unknown::recovery(&transfer, why, Vec::new()) })
 }

@@ -184,6 +184,20 @@ fn one_look_is_not_enough() {
     assert!(judge(&[]).findings.is_empty());
 }
 
+/// A recovery that only the last of two looks has: nothing is ruled out, and each cause is named with that.
+#[test]
+fn a_recovery_that_was_seen_once_leaves_every_cause_open() {
+    let looks = looks_at(9 * MB, |look, s| {
+        look.recoveries[0].total_ms = Some(300);
+        look.recoveries.retain(|_| s >= 1);
+    });
+    let finding = only(&looks[..2]);
+    assert!(finding.sentence.contains("too short a time"), "{}", finding.sentence);
+    for class in OF_COPYING {
+        assert_eq!(against(&finding, class), (By::Untold, "two looks at it would tell"));
+    }
+}
+
 /// The embedded engine's own accounting is evidence, and no verdict needs it.
 #[test]
 fn verdicts_are_the_same_without_the_engines_own_accounting() {

@@ -475,6 +475,8 @@ fn a_follower_that_cannot_begin_is_told_with_its_reason() {
     let finding = begins("_ccr_eu", Some("[a][0] is nowhere"), None);
     assert_eq!(finding.class, Class::FollowerStopped);
     assert!(finding.sentence.ends_with("cannot begin to follow [eu]: [a][0] is nowhere"));
+    let others = [Class::RateLimit, Class::Latency, Class::Disk];
+    assert!(others.into_iter().all(|other| !against(&finding, other).1.is_empty()));
     assert!(finding.lift.unwrap().action.contains("cluster.remote.eu.seeds"));
     // Elasticsearch and OpenSearch do not say why. That the leader is cut off says it.
     let connected = |is: bool| begins("replication-remote-repo-eu", None, Some(is));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{Class, Onlooker};
+use insight::diagnosis::{By, Class, Onlooker};
 use policy::steering::Foreground;
 use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOWN_FLAVOUR};
 use world::Time;
@@ -227,6 +227,8 @@ fn a_primary_that_replays_its_own_log_is_no_copy_that_is_well() {
     assert!(action.starts_with("none was replayed meanwhile"), "{action}");
     let check = only(&opens("VERIFY_INDEX", 600));
     assert!(check.sentence.contains("index.shard.check_on_startup"), "{}", check.sentence);
+    assert_eq!(against(&check, Class::RateLimit), (By::Figure, "it copies no files"));
+    assert_eq!(against(&check, Class::Disk).0, By::Untold);
     // What has opened for a moment, and what reads its commit, are not held by it.
     let brief = opens("TRANSLOG", 0);
     assert!(judge(&brief[..3]).findings.is_empty());
