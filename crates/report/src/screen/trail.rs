@@ -7,6 +7,8 @@ use insight::stats::mean;
 
 /// Looks that a line goes back: two minutes at one a second.
 const LOOKS_MAX: usize = 120;
+/// A whole block is never less than this: nodes that only greet each other would look as busy as they ever are.
+const WHOLE_MIN_BYTES_PER_S: f64 = 1e6;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Bytes a second that transport received and sent, look by look, the latest last.
@@ -41,8 +43,8 @@ impl Trails {
         self.nodes.values().flatten().flatten().copied().fold(0.0, f64::max)
     }
 
-    /// The last looks at a node in so many blocks at most, a whole one where it moved `most`; empty of a node that
-    /// nobody looked at twice.
+    /// The last looks at a node in so many blocks at most, a whole one where it moved `most`, unless that is hardly
+    /// anything; empty of a node that nobody looked at twice.
     pub(super) fn of(&self, node: &str, most: f64, width: usize) -> String {
         self.nodes.get(node).map_or_else(String::new, |rates| blocks(rates, most, width))
     }
@@ -64,6 +66,7 @@ fn blocks(rates: &VecDeque<Option<f64>>, most: f64, width: usize) -> String {
     if rates.len() < 2 || most <= 0.0 {
         return String::new();
     }
+    let most = most.max(WHOLE_MIN_BYTES_PER_S);
     let each = rates.len().div_ceil(width.max(1)).max(1);
     let rates: Vec<Option<f64>> = rates.iter().copied().collect();
     let block = |some: &[Option<f64>]| {
@@ -80,8 +83,9 @@ fn blocks(rates: &VecDeque<Option<f64>>, most: f64, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn node(name: &str, rx: f64) -> NodePace {
-        NodePace { name: name.into(), rx_bytes_per_s: Some(rx), ..NodePace::default() }
+    fn node(name: &str, rx_mb_per_s: f64) -> NodePace {
+        let rx_bytes_per_s = Some(rx_mb_per_s * 1e6);
+        NodePace { name: name.into(), rx_bytes_per_s, ..NodePace::default() }
     }
 
     #[test]
@@ -94,6 +98,18 @@ mod tests {
         assert_eq!((of("a"), of("b")), ("▁▄".into(), "█▁".into()));
         assert_eq!(trails.of_all(24), "█▅");
         assert_eq!(of("c"), "");
+    }
+
+    /// The trap: a cluster at rest whose nodes tell each other that they are there, drawn as a full line.
+    #[test]
+    fn nodes_at_rest_are_drawn_as_such() {
+        let mut trails = Trails::default();
+        trails.take(&[node("a", 0.001)]);
+        trails.take(&[node("a", 0.002)]);
+        assert_eq!(
+            (trails.of("a", trails.most(), 24), trails.of_all(24)),
+            ("▁▁".into(), "▁▁".into())
+        );
     }
 
     #[test]
