@@ -3,16 +3,15 @@
 //!
 //! Every moment between two samples is charged once, in this order: the link was full; the most throttled node paused;
 //! bytes only travelled; cores were busy; copies waited for a slot while others recovered. What is left belongs to the
-//! nodes' agreement before the first file and after the last one, and is unexplained while files moved.
+//! nodes' agreement before the first file and after the last one, and is unexplained while files moved. Judges of live
+//! clusters cannot be asked: they look at one recovery and its two ends, and samples sum up all of them.
 
 use std::collections::BTreeMap;
 
 use record::{Limit, LimitShare, LinkSample, NodeSample, RecoverySample};
 
+use crate::diagnosis::CPU_BUSY;
 use crate::trace::Trace;
-
-/// From this use of all cores on, whatever computes waits for one.
-const CORES_BUSY: f64 = 0.9;
 
 /// What a recovery does at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,7 +183,8 @@ impl Interval {
     /// copies wait for a slot others could run beside, unless all cores are busy.
     fn cores_charged(&self) -> f64 {
         match self.machine_cpu {
-            Some(busy) if busy >= CORES_BUSY => 1.0,
+            // Whatever computes waits for a core.
+            Some(busy) if busy >= CPU_BUSY.value => 1.0,
             _ if self.waits_for_slot => 0.0,
             _ => self.cores.min(1.0),
         }

@@ -92,8 +92,8 @@ pub use rivals::{By, Rivals, RuledOut};
 pub use rule::Rule;
 pub use series::Series;
 pub use steering::Onlooker;
-pub(crate) use threshold::GIVEN_BACK;
 pub use threshold::Threshold;
+pub(crate) use threshold::{CPU_BUSY, GIVEN_BACK};
 pub use unanswered::tells_of_recoveries;
 
 /// Every number that notes compare with, for operators.
