@@ -4,12 +4,14 @@
 
 mod evidence;
 mod lift;
+mod stream;
 
 use record::{Limit, RunDir, units};
 use serde::Serialize;
 
 pub use self::evidence::OtherLimit;
 use self::lift::Held;
+use self::stream::Streamed;
 use crate::bounds::Bounds;
 use crate::diagnosis::{Evidence, GIVEN_BACK, Gain, Lift};
 use crate::elapsed::Elapsed;
@@ -42,12 +44,11 @@ pub struct Advice {
     pub ruled_out: Vec<OtherLimit>,
 }
 
-/// Advice on every variant that finished, in the order of the plan. Streams and loads have none.
+/// Advice on every variant that finished, in the order of the plan. Loads have none.
 pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
     let traces = traces(run);
     let is_load = |name: &str| summary.loads.iter().any(|load| load.variant == name);
-    let finished = summary.finished();
-    let finished = finished.filter(|(variant, of)| of.stream.is_none() && !is_load(&variant.name));
+    let finished = summary.finished().filter(|(variant, _)| !is_load(&variant.name));
     let judged: Vec<Judged<'_>> =
         finished.map(|(variant, figures)| Judged::of(run, &traces, variant, figures)).collect();
     judged.iter().map(|one| one.advice(&judged, summary)).collect()
@@ -92,27 +93,39 @@ impl<'a> Judged<'a> {
         let (settings, figures) = (&self.variant.settings, &self.figures);
         let (bounds, account) = (&self.bounds, self.account.clone());
         let held = Held { settings, figures, bounds, account };
-        let (lift, gain) = held.lifted();
+        let stream = figures.stream.as_ref();
+        let stream = stream.map(|stream| Streamed { settings, figures, stream });
+        let (lift, gain) = match &stream {
+            Some(stream) => stream.lifted(),
+            None => held.lifted(),
+        };
         let setting = lift.as_ref().and_then(|lift| lift.setting.as_deref());
         let others = all.iter().filter(|other| other.variant.name != self.variant.name);
         let mut tried: Vec<&Judged<'_>> = others.collect();
         tried.retain(|other| match setting {
             Some(name) => self.differs_in(name, other),
             // If all that a limit took came back, how far that goes is a guess, and any measurement says more.
-            None => held.share() > GIVEN_BACK.value,
+            None => stream.is_none() && held.share() > GIVEN_BACK.value,
         });
+        // What only counts is no promise for what keeps all that comes.
+        tried.retain(|other| other.figures.measuring_device() == figures.measuring_device());
+        let (mut evidence, mut ruled_out) = (held.evidence(self.trace, summary), held.ruled_out());
+        if let Some(stream) = &stream {
+            evidence.extend(stream.evidence());
+            ruled_out = stream.ruled_out(ruled_out);
+        }
         Advice {
             variant: self.variant.name.clone(),
             limit: figures.verdict.limit,
             share: figures.verdict.share,
             sentence: figures.verdict.text.clone(),
-            evidence: held.evidence(self.trace, summary),
+            evidence,
             measured: match setting {
                 Some(name) => tried.iter().map(|other| self.beside(other, name)).collect(),
                 None => Vec::new(),
             },
             gain: gain.map(|gain| self.at_least(gain, &tried, setting)),
-            ruled_out: held.ruled_out(),
+            ruled_out,
             lift,
         }
     }

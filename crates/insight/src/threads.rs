@@ -9,9 +9,9 @@ use crate::verdict::Verdict;
 use crate::words::{self, percent};
 
 /// A path none of whose threads is busier than this waits for something else.
-const BUSY: f64 = 0.6;
+pub(crate) const BUSY: f64 = 0.6;
 /// A consumer that is stopped for more than this share of the time is held by its memory.
-const STOPPED: f64 = 0.1;
+pub(crate) const STOPPED: f64 = 0.1;
 
 /// What a thread did with its time, as shares of it that sum to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,8 +48,16 @@ fn carries_bytes_per_s(thread: &ThreadUse, bytes: u64) -> f64 {
     if thread.busy_s > 0.0 { bytes as f64 / thread.busy_s } else { f64::INFINITY }
 }
 
+pub(crate) fn is_proxy(thread: &ThreadUse) -> bool {
+    thread.name.contains("proxy")
+}
+
+pub(crate) fn is_consumer(thread: &ThreadUse) -> bool {
+    thread.name.contains("consumer")
+}
+
 fn limit_of(thread: &ThreadUse) -> Limit {
-    if thread.name.contains("proxy") { Limit::Proxy } else { Limit::Cpu }
+    if is_proxy(thread) { Limit::Proxy } else { Limit::Cpu }
 }
 
 fn ceiling(thread: &ThreadUse, bytes: u64) -> Ceiling {
@@ -142,7 +150,7 @@ fn of_threads(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
 
 /// What a thread does on its path. Consumers of all kinds do the same.
 fn role(thread: &ThreadUse) -> &str {
-    if thread.name.contains("consumer") { "consumer" } else { &thread.name }
+    if is_consumer(thread) { "consumer" } else { &thread.name }
 }
 
 /// A stream whose busiest thread held it.
@@ -202,7 +210,7 @@ fn stops(variant: &Variant) -> Option<String> {
 }
 
 /// `once, for 4.00 s`, or `12 times, the longest for 4.00 s`.
-fn how_often(memory: &ConsumerMemory) -> String {
+pub(crate) fn how_often(memory: &ConsumerMemory) -> String {
     let longest = record::units::show_seconds(memory.longest_stop_s);
     match memory.stops {
         1 => format!("once, for {longest}"),

@@ -12,7 +12,7 @@ use crate::trace::Trace;
 use crate::words::{self, percent};
 
 /// A limit that took less of the time than this is no evidence.
-const EVIDENCE: f64 = 0.02;
+pub(super) const EVIDENCE: f64 = 0.02;
 
 /// A limit that did not hold, or held for less of the time.
 #[derive(Clone, Debug, PartialEq, Serialize)]

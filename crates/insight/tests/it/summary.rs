@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use insight::diagnosis::By;
 use insight::published::{comparisons, standing};
-use insight::{Progress, Summary, advice, curves};
+use insight::{Advice, Progress, Summary, advice, curves};
 use record::{
     ConsumerMemory, FORMAT, FollowFigures, FollowSample, Kind, Limit, LimitShare, Line, LinkInfo,
     LoadFigures, Manifest, Percentiles, Phase, PublishedInfo, RecoverySample, Row, RunDir, Status,
@@ -239,6 +240,39 @@ pub(crate) fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Ro
     let threads = threads.iter().map(thread).collect();
     let figures = StreamFigures { threads, ..StreamFigures::default() };
     Row { limits: Vec::new(), stream: Some(figures), ..row(variant, 1, seconds, Limit::Cpu) }
+}
+
+/// The first limit is lifted up to the second thread, and the variant that tried it says what that brought.
+#[test]
+fn a_stream_is_advised_on_by_its_threads() {
+    let path = [("producer", 11.7), ("manager's proxy", 25.0)];
+    let with = |consumer: (&'static str, f64)| [path[0], path[1], consumer];
+    let rows = vec![
+        stream("slow", 45.0, &with(("consumer", 38.0))),
+        stream("faster", 30.0, &with(("batching consumer", 20.0))),
+    ];
+    let mut run = run(&["slow", "faster"], Status::Complete, rows);
+    for (info, consumer) in run.manifest.variants.iter_mut().zip(["mainstream", "batching"]) {
+        let settings = [("dcp.path", "rebalance"), ("dcp.consumer", consumer)];
+        info.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    }
+    let told = advice(&run, &Summary::of(&run));
+    let to = |one: &Advice| {
+        let lift = one.lift.clone().unwrap();
+        (lift.setting.unwrap(), lift.to.unwrap(), one.gain.as_ref().unwrap().factor)
+    };
+    let (setting, value, factor) = to(&told[0]);
+    assert_eq!((setting.as_str(), value.as_str()), ("dcp.consumer", "batching"));
+    assert!((factor - 45.0 / 25.0).abs() < 1e-9, "as much as the proxy carries: {factor}");
+    let [measured] = &told[0].measured[..] else { panic!("{told:#?}") };
+    assert!(measured.ends_with("30.0 s in place of 45.0 s: 1.5 times the rate"), "{measured}");
+    assert!(told[0].evidence.iter().any(|line| line.value == "busy 84 % of the time"), "{told:#?}");
+    let proxy = told[0].ruled_out.iter().find(|one| one.limit == Limit::Proxy).unwrap();
+    let says = "the thread of the manager's proxy is busy for 56 % of the time (60 % would tell)";
+    assert_eq!((proxy.by, proxy.why.as_str()), (By::Figure, says));
+    let (setting, value, factor) = to(&told[1]);
+    assert_eq!((setting.as_str(), value.as_str()), ("dcp.path", "data-copy"));
+    assert!((factor - 30.0 / 20.0).abs() < 1e-9, "as much as the consumer writes: {factor}");
 }
 
 #[test]

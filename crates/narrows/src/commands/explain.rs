@@ -287,17 +287,7 @@ async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
 fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Result<()> {
     let mut out = terminal::out();
     let advice = advice(run, summary);
-    let streams = summary.finished().filter(|(_, figures)| figures.stream.is_some());
     if args.json {
-        let mut rows: Vec<_> = advice.iter().map(|one| json!(one)).collect();
-        rows.extend(streams.map(|(variant, figures)| {
-            json!({
-                "variant": variant.name,
-                "limit": figures.verdict.limit,
-                "share": figures.verdict.share,
-                "sentence": figures.verdict.text,
-            })
-        }));
         writeln!(
             out,
             "{}",
@@ -305,7 +295,7 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
                 "run": run.manifest.run,
                 "headline": summary.headline,
                 "details": summary.details,
-                "variants": rows,
+                "variants": advice,
             })
         )?;
         return Ok(());
@@ -321,9 +311,6 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
     }
     for one in &advice {
         write!(out, "\n{}", report::screen::advice(one, out.style()))?;
-    }
-    for (variant, figures) in streams {
-        writeln!(out, "\n{}\n  {}", variant.name, figures.verdict.text)?;
     }
     for gap in &summary.gaps {
         writeln!(out, "\nmissing: {gap}")?;
