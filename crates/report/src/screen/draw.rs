@@ -97,10 +97,8 @@ fn all(
     let side = |lines: usize| if lines == 0 { 0 } else { lines.min(SIDE_ROWS_MAX) as u16 + 1 };
     let (follower_rows, waiting_rows) = (side(view.followers.len()), side(view.waiting.len()));
     let rest = verdict_rows + node_rows + follower_rows + waiting_rows;
-    let recovery_rows = match in_sight {
-        0 => least,
-        _ => needed.min(area.height.saturating_sub(rest)).max(least),
-    };
+    let [recovery_most, node_most] = [if in_sight == 0 { least } else { needed }, node_rows];
+    let recovery_rows = recovery_most.min(area.height.saturating_sub(rest)).max(least);
     // Where not even that fits, what comes last here has less.
     let mut left = area.height;
     let mut take = |rows: u16| {
@@ -116,6 +114,10 @@ fn all(
         rows => [rows, 0],
     };
     let held = said.folded([for_found, for_notes + usize::from(left)]);
+    // A finding that has no room leaves its rows to others.
+    let spare = (left + verdict_rows).saturating_sub(held.len() as u16 + 1);
+    let [recovery_rows, node_rows] =
+        with_spare(spare, [recovery_rows, recovery_most], [node_rows, node_most]);
     let [recovering, running, following, waiting, verdict, _] = Layout::vertical([
         Constraint::Length(recovery_rows),
         Constraint::Length(node_rows),
@@ -140,9 +142,31 @@ fn all(
     nodes(frame, running, view, trails, of_nodes, paint);
     let followed: Vec<_> = view.followers.iter().map(|line| (line.as_str(), 1)).collect();
     self::lines(frame, following, "Followers", &followed, 0, paint);
-    let waits: Vec<_> = view.waiting.iter().map(|line| (line.text.as_str(), line.copies)).collect();
+    let waits = view.waiting.iter().map(|line| {
+        let fits = plain(&line.text).width() <= usize::from(width);
+        (if fits { line.text.as_str() } else { line.brief.as_str() }, line.copies)
+    });
+    let waits: Vec<_> = waits.collect();
     self::lines(frame, waiting, "Waiting", &waits, view.waiting_more, paint);
     frame.render_widget(Paragraph::new(held).block(block(of_held(view), paint)), verdict);
+}
+
+/// Rows of recoveries and of nodes, from those that each has, up to the most, with those that others leave. Nodes of
+/// which none would be seen have their title alone.
+fn with_spare(
+    mut spare: u16,
+    [recoveries, recoveries_most]: [u16; 2],
+    [mut nodes, nodes_most]: [u16; 2],
+) -> [u16; 2] {
+    let nodes_least = nodes_most.min(TABLE_ROWS + 2);
+    if nodes < nodes_least {
+        let both = nodes + spare;
+        nodes = if both < nodes_least { nodes.min(1) } else { nodes_least };
+        spare = both - nodes;
+    }
+    let added = spare.min(recoveries_most.saturating_sub(recoveries));
+    let nodes = if nodes < nodes_least { nodes } else { nodes_most.min(nodes + spare - added) };
+    [recoveries + added, nodes]
 }
 
 fn of_held(view: &View) -> String {

@@ -73,6 +73,8 @@ pub struct View {
 pub struct WaitingLine {
     /// Which they are, and why they wait.
     pub text: String,
+    /// The same of several shards by their number, for where names leave no room for the reason.
+    pub brief: String,
     /// How many they are.
     pub copies: usize,
 }
@@ -204,7 +206,8 @@ fn waiting(look: &Observation) -> (Vec<WaitingLine>, usize) {
                 (true, "") => "the cluster was not asked why".to_owned(),
                 (true, came_by) => format!("{came_by}; the cluster was not asked why"),
             };
-            WaitingLine { text: format!("{}: {why}", waiting_names(copies)), copies: copies.len() }
+            let [text, brief] = waiting_names(copies).map(|names| format!("{names}: {why}"));
+            WaitingLine { text, brief, copies: copies.len() }
         };
     (alike.iter().take(WAITING_MAX).map(line).collect(), hidden)
 }
@@ -223,8 +226,9 @@ fn answer<'c>(look: &Observation, copy: &'c WaitingCopy) -> Option<Cow<'c, str>>
     delay.or(named).map(Cow::Owned).or_else(|| copy.explanation.as_deref().map(Cow::Borrowed))
 }
 
-/// `replica of logs[3]`, or `7 replicas of logs[3], logs[4], logs[5] and 4 more shards`; all are of one kind.
-fn waiting_names(copies: &[&WaitingCopy]) -> String {
+/// `replica of logs[3]`, or `7 replicas of logs[3], logs[4], logs[5] and 4 more shards` and `7 replicas of 7 shards`;
+/// all are of one kind.
+fn waiting_names(copies: &[&WaitingCopy]) -> [String; 2] {
     let is_primary = copies.iter().any(|copy| copy.primary);
     let who = match (copies.len(), is_primary) {
         (1, true) => "primary".to_owned(),
@@ -242,7 +246,12 @@ fn waiting_names(copies: &[&WaitingCopy]) -> String {
         1 => " and 1 more shard".to_owned(),
         more => format!(" and {more} more shards"),
     };
-    format!("{who} of {}{more}", named.join(", "))
+    let text = format!("{who} of {}{more}", named.join(", "));
+    let brief = match shards.len() {
+        1 => text.clone(),
+        count => format!("{who} of {count} shards"),
+    };
+    [text, brief]
 }
 
 /// What stands on the line of a recovery, by column.

@@ -14,7 +14,7 @@ use record::observation::{
 use record::{FORMAT, Line, Manifest, RunDir, Status};
 use report::Style;
 use report::live_page::Frame;
-use report::screen::{Key, Place, Scroll, Trails, View, draw, findings, plain_lines};
+use report::screen::{Found, Key, Place, Scroll, Trails, View, draw, findings, plain_lines};
 
 /// Second `s` of a node through whose limiter 40 MB/s go.
 pub(crate) fn limited(name: &str, s: u64) -> Node {
@@ -344,6 +344,25 @@ fn what_has_no_room_is_counted_and_keys_bring_it_into_sight() {
         assert!(sentences.contains(words), "{words} is not in\n{sentences}");
     }
     assert_eq!(after(&[Key::Back]), first);
+}
+
+/// What a finding that has no room leaves is not left empty.
+#[test]
+fn rows_that_a_finding_leaves_go_to_recoveries_and_nodes() {
+    let mut view = view();
+    let copy = |shard| Pace { shard, ..view.recoveries[0].clone() };
+    view.recoveries = (0..4).map(copy).collect();
+    let node = |n| NodePace { name: format!("node-{n}"), ..view.nodes[0].clone() };
+    view.nodes = Arc::new((0..4).map(node).collect::<Vec<_>>().into());
+    let of_lines = |lines: usize| {
+        let sentence = "word ".repeat(lines * 14);
+        Found { sentence, lift: None, ..view.found[0].clone() }
+    };
+    view.found = vec![of_lines(5), of_lines(9)];
+    let text = shown(&view, 80, 24).join("\n");
+    let has = |name: String| text.contains(&name);
+    assert!((0..4).all(|n| has(format!("orders[{n}] ")) && has(format!("node-{n} "))), "{text}");
+    assert!(text.contains("and 1 more: Tab"), "{text}");
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use insight::diagnosis::{NodePace, Pace};
+use record::observation::WaitingCopy;
 use report::screen::WaitingLine;
 
-use super::{shown, view};
+use super::{shown, view, view_while, waiting};
 
 /// What is cut of a name is its middle: its end says which shard it is, and a node is never cut.
 #[test]
@@ -123,7 +124,7 @@ fn a_wide_terminal_has_no_holes() {
 fn a_copy_that_waits_says_why_on_a_narrow_terminal() {
     let mut view = view();
     let name = "replica of logs-application-production-europe-west-2026.11.25[17]";
-    let waits = |text: String| WaitingLine { text, copies: 1 };
+    let waits = |text: String| WaitingLine { brief: text.clone(), text, copies: 1 };
     view.waiting = vec![
         waits(format!("{name}: throttling: [es-3] has the primary and sends 2 recoveries already")),
         waits("replica of a[0]: soon".to_owned()),
@@ -138,6 +139,21 @@ fn a_copy_that_waits_says_why_on_a_narrow_terminal() {
         assert_eq!(line(width, "a[0]"), "replica of a[0]: soon");
     }
     assert!(line(200, "[17]").contains(&format!("{name}: throttling")));
+}
+
+/// Names of several shards would leave no room for the reason: their number stands for them.
+#[test]
+fn several_copies_that_wait_say_why_on_a_narrow_terminal() {
+    let why = "no node has room on its disk";
+    let copy = |shard| WaitingCopy { explanation: Some(why.into()), ..waiting(shard) };
+    let view = view_while((0..9).map(copy));
+    let line = |width: u16| {
+        let is_it = |line: &String| line.starts_with("9 replicas of ");
+        shown(&view, width, 24).into_iter().find(is_it).unwrap().trim_end().to_owned()
+    };
+    assert_eq!(line(60), format!("9 replicas of 9 shards: {why}"));
+    let named = "9 replicas of logs[0], logs[1], logs[2] and 6 more shards";
+    assert_eq!(line(110), format!("{named}: {why}"));
 }
 
 /// The nodes of a row do not say which index it is.
