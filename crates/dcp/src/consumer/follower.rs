@@ -145,9 +145,16 @@ mod tests {
     fn a_producer_that_takes_no_answers_is_left() {
         world::virtual_world::run(7, async |env| {
             let (mut follower, mut producer) = joined(&env).await;
-            // More than finds room on the way; the answer to a NOOP comes behind it.
-            let value = vec![0_u8; 16 << 20].into();
-            follower.out.put(Packet { value, ..Packet::new(Kind::Request, 0) }).unwrap();
+            // As much as finds room on the way: the answer to a NOOP waits behind it.
+            let fill = async {
+                loop {
+                    let value = vec![0_u8; 1 << 20].into();
+                    let packet = Packet { value, ..Packet::new(Kind::Request, 0) };
+                    follower.out.put(packet).unwrap();
+                    follower.out.flush().await.unwrap();
+                }
+            };
+            assert!(env.timeout(Duration::from_secs(1), fill).await.is_err());
             producer.outgoing.put(Request::new(1, 0, Body::Noop).packet()).unwrap();
             producer.outgoing.flush().await.unwrap();
             assert_eq!(follower.step().await.unwrap(), None);

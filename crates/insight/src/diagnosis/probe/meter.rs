@@ -116,7 +116,7 @@ fn from_chunk_to_chunk(steps: impl Iterator<Item = Option<Part>>) -> Vec<Part> {
     let mut chunks = Vec::new();
     for steady in steps.split(Option::is_none) {
         let is_seldom = steady.iter().flatten().any(|(bytes, _)| *bytes == 0.0);
-        let mut taken_s = (!is_seldom).then_some(0.0_f64);
+        let mut taken_s: Option<f64> = (!is_seldom).then_some(0.0);
         for (bytes, s) in steady.iter().flatten() {
             taken_s = taken_s.map(|taken_s| taken_s + s);
             if *bytes > 0.0 {
@@ -143,7 +143,7 @@ fn together(
     if (before.is_empty() && after.is_empty()) || (steady && before != after) {
         return None;
     }
-    let mut bytes = 0_u64;
+    let mut bytes: u64 = 0;
     for recovery in now.recoveries.iter().filter(|recovery| counts(recovery)) {
         let before = then.recoveries.iter().find(|other| other.key() == recovery.key());
         let was = before.and_then(|before| before.recovered_bytes).unwrap_or(0);
