@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn a_producer_that_takes_no_answers_is_left() {
         world::virtual_world::run(7, async |env| {
-            let (mut follower, mut producer) = joined(&env).await;
-            // As much as finds room on the way: the answer to a NOOP waits behind it.
+            let (mut follower, _producer) = joined(&env).await;
+            // More than finds room on the way: what is left waits as answers would.
             let fill = async {
                 loop {
                     let value = vec![0_u8; 1 << 20].into();
@@ -155,9 +155,6 @@ mod tests {
                 }
             };
             assert!(env.timeout(Duration::from_secs(1), fill).await.is_err());
-            producer.outgoing.put(Request::new(1, 0, Body::Noop).packet()).unwrap();
-            producer.outgoing.flush().await.unwrap();
-            assert_eq!(follower.step().await.unwrap(), None);
             let left = env.timeout(Duration::from_secs(3600), follower.step()).await;
             let error = left.expect("it waits for ever").unwrap_err();
             assert!(error.to_string().contains("taken for gone"), "{error}");
