@@ -75,7 +75,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     lines.extend(
         summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
     );
-    lines.extend(page.map(|page| format!("  Report: {}", plain(&page.display().to_string()))));
+    lines.extend(page.map(|page| format!("Report: {}", plain(&page.display().to_string()))));
     lines.join("\n") + "\n"
 }
 

@@ -66,3 +66,12 @@ fn a_follower_that_copied_nothing_or_an_empty_index_has_no_chart_of_files() {
         assert!(page.contains("id=\"operations-0-wide-t\"") && !page.contains("id=\"beside-0-"));
     }
 }
+
+#[test]
+fn the_page_of_a_run_that_follows_is_named_at_the_margin_as_that_of_any_other() {
+    let run = that_meets();
+    let style = report::Style { color: false, width: 100 };
+    let page = Path::new("runs/r1/report.html");
+    let text = report::table(&insight::Summary::of(&run), style, Some(page));
+    assert!(text.ends_with("\nReport: runs/r1/report.html\n"), "{text}");
+}
