@@ -74,13 +74,10 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     let is_bundled = bundled().iter().any(|known| known.text == plan.text());
     take_what_there_is(&mut resolved, is_bundled, place, options)?;
     for name in &options.variants {
-        let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
-        if !known().any(|variant| variant == name) {
-            let hint = record::names::did_you_mean(name, known());
-            let all = known().collect::<Vec<_>>().join(", ");
-            return Err(Error::usage(format!(
-                "no variant is called \"{name}\"{hint}; there are {all}"
-            )));
+        let known: Vec<&str> =
+            resolved.variants.iter().map(|variant| variant.name.as_str()).collect();
+        if !known.contains(&name.as_str()) {
+            return Err(Error::usage(unknown("no variant is called", name, "Variants", &known)));
         }
     }
     if place.is_foreign() {

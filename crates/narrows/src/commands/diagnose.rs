@@ -314,10 +314,9 @@ fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static NamedCase>> {
     let find = |name: &String| {
         let names = CASES.iter().map(|case| case.name);
         CASES.iter().find(|case| case.name == name).ok_or_else(|| {
-            let hint = record::names::did_you_mean(name, names.clone());
-            let all: Vec<&str> = names.collect();
-            Usage(format!("no case is called \"{name}\"{hint}; there are {}", all.join(", ")))
-                .into()
+            let near = record::names::did_you_mean(name, names.clone());
+            let (end, all) = (if near.is_empty() { "." } else { &near }, names.collect::<Vec<_>>());
+            Usage(format!("no case is called \"{name}\"{end} Cases: {}", all.join(", "))).into()
         })
     };
     if asked.is_empty() { Ok(CASES.iter().collect()) } else { asked.iter().map(find).collect() }

@@ -42,7 +42,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("diagnose --on embedded --on virtual", &["nodes that are started for it"]),
     ("diagnose --on virtual", &["--on embedded"]),
     ("diagnose --on http://127.0.0.1:1", &["--on embedded"]),
-    ("diagnose --case thottle", &["did you mean \"throttle\""]),
+    ("diagnose --case thottle", &["did you mean \"throttle\"? Cases: throttle,"]),
     ("diagnose --bench --cases 0", &["1..=1000000"]),
     ("diagnose --bench --cases 3 --seeds 1..2", &["--seeds", "cannot be used with"]),
     ("diagnose --bench --seeds 7..18446744073709551615", &["more than 1000000 seeds", "7..186"]),

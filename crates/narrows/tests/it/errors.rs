@@ -51,7 +51,7 @@ const COMMANDS: &[Mistake] = &[
     typed("A link from nowhere", "link --rtt 1ms", "--listen 127.0.0.1:9901"),
     typed("A misspelt plan", "run remote-recvery", "\"remote-recovery\""),
     typed("A file that is not there", "run mine.toml", "narrows plans remote-recovery > mine.toml"),
-    typed("A misspelt variant", "run remote-recovery --variant 1MBx5", "1 MB x 5"),
+    typed("A misspelt variant", "run remote-recovery --variant 1MBx5", "\"1 MB x 1\"? Variants: 64 KB x 1,"),
     typed("A plan in YAML", "run mine.yaml", "narrows plans remote-recovery > mine.toml"),
     typed("A misspelt option", "run remote-recovery --scael 0.1", "--scale"),
     typed("An option of other programs", "run remote-recovery -v", "narrows --version"),
