@@ -161,24 +161,21 @@ impl Resolved {
     /// Refuses a corpus that only the virtual world has room for, or one that is too small there. `target` is the
     /// place's name.
     pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<()> {
-        let bytes = match (&self.corpus, &self.bucket) {
-            (_, Some(bucket)) => (bucket.items * bucket.item_bytes) as f64,
-            (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
-            (None, None) => 0.0,
-        };
-        let bytes = bytes + self.written_in_background(is_virtual);
         if is_virtual && self.full_bytes().is_some() {
             return self.check_full_sizes();
         }
+        let bytes = self.written_one_by_one(is_virtual);
         if bytes <= REAL_BYTES_MAX {
             return Ok(());
         }
         // The power of ten at which it is a GB or less.
         let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
         let (plan, size) = (&self.name, show_bytes(bytes as u64));
+        let fits_virtual =
+            self.full_bytes().is_some() || self.written_one_by_one(true) <= REAL_BYTES_MAX;
+        let there = if fits_virtual { "with --on virtual, or " } else { "" };
         Err(Error::usage(format!(
-            "plan {plan} indexes {size} of documents, too much for {target}; run it with --on virtual, or smaller: \
-             --scale {scale}"
+            "plan {plan} indexes {size} of documents, too much for {target}; run it {there}smaller: --scale {scale}"
         )))
     }
 
@@ -197,6 +194,16 @@ impl Resolved {
             self.scale,
             digit / 10f64.powf(-ten)
         )))
+    }
+
+    /// Bytes of all documents that are written one by one, before and while something is measured.
+    fn written_one_by_one(&self, is_virtual: bool) -> f64 {
+        let before = match (&self.corpus, &self.bucket) {
+            (_, Some(bucket)) => (bucket.items * bucket.item_bytes) as f64,
+            (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
+            (None, None) => 0.0,
+        };
+        before + self.written_in_background(is_virtual)
     }
 
     /// Bytes of the documents that the plan waits for, where they are written one by one.

@@ -402,6 +402,23 @@ fn a_scale_at_which_segments_have_no_room_is_refused_with_one_at_which_they_have
     real.check_size("embedded", false).unwrap();
 }
 
+/// An index without `full` is written document by document in virtual time, too.
+#[test]
+fn a_plan_that_is_too_large_is_sent_to_virtual_time_only_if_it_fits_there() {
+    let full =
+        "full = { documents = 12_000_000, bytes = \"600mb\", segments = 24 }\n\n[settings]\n";
+    let sized = TEXT.replacen("[settings]\n", full, 1);
+    for (text, target, is_virtual, advice) in [
+        (TEXT, "embedded", false, "; run it smaller: --scale "),
+        (TEXT, "virtual", true, "; run it smaller: --scale "),
+        (sized.as_str(), "embedded", false, "; run it with --on virtual, or smaller: --scale "),
+    ] {
+        let plan = resolve(text, 10_000.0, check).unwrap();
+        let said = plan.check_size(target, is_virtual).unwrap_err();
+        assert!(said.is_usage() && said.to_string().contains(advice), "{target}: {said}");
+    }
+}
+
 #[test]
 fn indices_share_the_corpus() {
     let two = "share = 0.25\nfull = { documents = 1_000, bytes = \"1mb\", segments = 6 }\n\n\
