@@ -147,11 +147,7 @@ impl Watch for Progress {
     }
 
     fn row(&self, row: &Row) {
-        // The figures of the table; a phase takes longer than what is measured in it.
-        let (took, rate) = (show_seconds(row.seconds), words::rate(row.bytes_per_s));
-        let held = row.held_by().map(|share| format!(", held by {}", share.limit.label()));
-        let held = held.unwrap_or_default();
-        self.say(&format!("{:12} {took:>8} {rate:>11}{held}", row.variant));
+        self.say(&row_line(row));
     }
 
     fn note(&self, text: &str) {
@@ -168,6 +164,19 @@ impl Watch for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The figures of the table; a phase takes longer than what is measured in it.
+fn row_line(row: &Row) -> String {
+    let mut line = format!("{:12} {:>8}", row.variant, show_seconds(row.seconds));
+    // The bytes of a load are those of its answers.
+    if row.loads.is_empty() {
+        let _ = write!(line, " {:>11}", words::rate(row.bytes_per_s));
+    }
+    if let Some(share) = row.held_by() {
+        let _ = write!(line, ", held by {}", share.limit.label());
+    }
+    line
 }
 
 /// An amount of something, as tables have it.
@@ -241,6 +250,14 @@ mod tests {
         assert_eq!(to_go(0, Duration::ZERO), "-");
         assert_eq!(to_go(5, Duration::from_millis(310)), "310 ms");
         assert_eq!(to_go(5, Duration::from_millis(5370)), "5.37 s");
+    }
+
+    #[test]
+    fn a_load_has_no_rate_of_bytes() {
+        let copy = Row::measured("a", 1, 2.0, 8_000_000);
+        assert_eq!(row_line(&copy), format!("a{:14}2.00 s   4.00 MB/s", ""));
+        let load = Row { loads: vec![record::LoadFigures::default()], ..copy };
+        assert_eq!(row_line(&load), format!("a{:14}2.00 s", ""));
     }
 
     #[test]
