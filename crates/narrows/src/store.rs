@@ -30,9 +30,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a run waits before it begins for an answer of its store.
 const IS_THERE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Writes the templates and the documents of a run; how many documents that were. Fails if the store refuses them, or
+/// Writes the templates and the documents of a run; a sentence of what was written. Fails if the store refuses them, or
 /// is away for longer than two minutes. Written again, a run has the same documents.
-pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize> {
+pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<String> {
     let hosts: Rc<[WireHost]> = WireHost::all(options)?.into();
     let documents = documents(run);
     world::real_world::run(0, async |env| {
@@ -45,7 +45,8 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
         for part in documents.chunks(AT_ONCE) {
             store.bulk(part).await?;
         }
-        Ok(documents.len())
+        let (id, count) = (&run.manifest.run, documents.len());
+        Ok(format!("{id}: {count} documents in rally-races-*, rally-results-* and rally-metrics-*"))
     })
 }
 

@@ -17,6 +17,7 @@ use super::show::{Form, write_table};
 use crate::live::{ConnectArgs, checked_options};
 use crate::on::On;
 use crate::runs;
+use crate::terminal::say;
 use crate::track_args::TrackArgs;
 use overrides::Overrides;
 pub(super) use overrides::parse_scale;
@@ -80,7 +81,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         write_table(&run, &args.form, written.is_ok().then_some(&page))?;
     }
     let stored = match &store {
-        Some(options) if !run.rows.is_empty() => crate::store::write(&run, options).map(drop),
+        Some(options) if !run.rows.is_empty() => {
+            crate::store::write(&run, options).map(|written| say!("{written}"))
+        }
         _ => Ok(()),
     };
     let dir = dir.display();

@@ -33,14 +33,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, &args.run)?;
     let run = runs::open_whole(&dir)?;
     let id = &run.manifest.run;
-    let count = store::write(&run, &options).with_context(|| {
+    let written = store::write(&run, &options).with_context(|| {
         format!(
             "store {id}; its record stays in {}, and storing it again does no harm",
             dir.display()
         )
     })?;
-    Ok(writeln!(
-        terminal::out(),
-        "{id}: {count} documents in rally-races-*, rally-results-* and rally-metrics-*"
-    )?)
+    Ok(writeln!(terminal::out(), "{written}")?)
 }

@@ -21,8 +21,11 @@ fn a_run_is_stored_as_rally_stores_its_races() {
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().to_str().unwrap();
     let more = ["--json", "--runs", runs, "--store", cluster.url()];
-    let run = json(&narrows(&[&SMALL[..], &more].concat()));
+    let ended = narrows(&[&SMALL[..], &more].concat());
+    let run = json(&ended);
     let id = run["run"].as_str().unwrap();
+    let stored = String::from_utf8_lossy(&ended.stderr);
+    assert!(stored.contains(" documents in rally-races-*"), "it says what it stored: {stored}");
     let count = |index: &str| found(&cluster, index)["hits"]["total"]["value"].as_u64().unwrap();
     let before = [count("rally-races-*"), count("rally-results-*"), count("rally-metrics-*")];
     assert_eq!(before[..2], [1, 2], "one race, and the time and the rate of its variant");
