@@ -143,7 +143,8 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
     let writes = now.background().is_some() || !now.actions.is_empty();
     match (&now.corpus, now.full_bytes()) {
         (Some(corpus), Some(bytes)) => changes.push(format!(
-            "Indices have the size of the published run, {} in the files of their primaries, in place of {} documents.",
+            "Indices have the size {}, {} in the files of their primaries, in place of {} documents.",
+            if now.source.is_some() { "of the published run" } else { "that full gives them" },
             show_bytes(bytes),
             show_count(corpus.documents)
         )),
@@ -153,6 +154,13 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
                 .to_owned(),
         ),
         _ => {}
+    }
+    let mut loads = now.variants.iter().filter_map(|variant| variant.load.as_ref());
+    if now.full_bytes().is_none() && loads.any(|load| load.operations != load.full.operations) {
+        changes.push(
+            "Searches count all documents: in virtual time these have sizes and no words."
+                .to_owned(),
+        );
     }
     changes
 }
@@ -367,6 +375,21 @@ mod tests {
             adapted(&plan, &Place::VIRTUAL, &options).unwrap().changes.len()
         };
         assert_eq!((changes(None), changes(Some(1_000_000))), (2, 1));
+    }
+
+    #[test]
+    fn virtual_time_says_that_searches_count_and_where_sizes_come_from() {
+        let searches = "[[operation]]\nname = \"a\"\nbody = '{\"query\":{\"match\":{\"b\":\"c\"}}}'\n\
+                        [load]\noperations = [\"a\"]\nclients = 1\nmeasured = 9\n[[variant]]\nname = \"d\"\n";
+        let full = "full = { documents = 1_000_000, bytes = \"200mb\", segments = 9 }\n";
+        for (full, said) in
+            [("", "Searches count all documents"), (full, "the size that full gives them, ")]
+        {
+            let text = [testbed::plans::LOAD, full, searches].concat();
+            let plan = Plan::parse("mine.toml", &text).unwrap();
+            let changes = adapted(&plan, &Place::VIRTUAL, &Options::new("unused")).unwrap().changes;
+            assert_eq!(changes.iter().filter(|text| text.contains(said)).count(), 1, "{changes:?}");
+        }
     }
 
     #[test]

@@ -62,10 +62,11 @@ impl Experiment for SendLoad {
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         let Turn { variant, lap, .. } = *turn;
         let mut plan = variant.load.clone().expect("a plan with the step has a load");
+        if run.clusters.is_virtual() {
+            plan.operations = plan.full.operations.clone();
+        }
         if run.loads_sizes() {
-            let full = plan.full.clone();
-            (plan.operations, plan.load.warm_up, plan.load.measured) =
-                (full.operations, full.warm_up, full.measured);
+            (plan.load.warm_up, plan.load.measured) = (plan.full.warm_up, plan.full.measured);
         } else {
             renew_indices(run, variant).await?;
         }

@@ -202,7 +202,7 @@ tables! {
         body: Option<String> = optional(Text, NONE, "'{\"query\": {\"match\": {\"request\": \"{{word}}\"}}}'", "Body of the request; `{{word}}` stands for a parameter.");
         #[serde(default)] bodies: Vec<String> = optional(Texts, NONE, "['{\"size\": 1}', '{\"size\": 2}']", "Several bodies, sent in turn.");
         #[serde(default)] parameters: Values = optional(Anything, NONE, "{ word = [\"images\", \"english\"], size = { from = 1, to = 100 } }", "What is drawn for each request: from a list, or a whole number from a range.");
-        cost: Option<CostTable> = optional(Table(&COST), NONE, "{ documents = 50_000 }", "What a search of a shard costs where indices are loaded by their sizes.");
+        cost: Option<CostTable> = optional(Table(&COST), NONE, "{ documents = 50_000 }", "What a search of a shard costs in virtual time, where it counts all documents.");
     }
 
     CostTable COST: "[operation.cost]", "In addition to what every search costs in the test bed." {
@@ -224,7 +224,7 @@ tables! {
         full: Option<FullLoadTable> = optional(Table(&FULL_LOAD), "the same", "{ measured = 5_000 }", "What is so in virtual time.");
     }
 
-    FullLoadTable FULL_LOAD: "[load.full]", "How much is sent in virtual time; `--scale` multiplies it." {
+    FullLoadTable FULL_LOAD: "[load.full]", "How much is sent in virtual time to indices that have `full`; `--scale` multiplies it." {
         laps: Option<Spanned<i64>> = optional(Whole, "those of the plan", "1", "Repetitions of every variant.");
         warm_up: Option<Spanned<Value>> = optional(TimeOrRequests, "that of the load", "1_000", "What is sent before it is measured.");
         measured: Spanned<Value> = needed(TimeOrRequests, "5_000", "What is measured of each operation.");

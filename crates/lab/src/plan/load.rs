@@ -7,7 +7,7 @@ use crate::load::{Extent, Load, Operation};
 pub struct LoadUse {
     /// What is sent, one operation after another; at least one.
     pub operations: Vec<Operation>,
-    /// What is sent in its place to indices that are loaded by their sizes.
+    /// What is sent in its place in virtual time.
     pub full: FullLoad,
     /// How each operation is sent; a run gives it hosts, its seed, and gaps for each lap.
     pub load: Load,
@@ -17,15 +17,15 @@ pub struct LoadUse {
     pub threads: u32,
 }
 
-/// A load at the size of the published run, on indices that have sizes and no documents.
+/// A load in virtual time, on indices that have sizes and no words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FullLoad {
     /// Repetitions, where they differ from the plan's.
     pub laps: Option<u32>,
     /// The operations, as searches that cost and count.
     pub operations: Vec<Operation>,
-    /// What each operation sends before it is measured.
+    /// What each operation sends before it is measured, where indices are loaded by their sizes.
     pub warm_up: Extent,
-    /// What is measured of each operation.
+    /// What is measured of each operation there.
     pub measured: Extent,
 }

@@ -369,6 +369,27 @@ fn variants_of_a_lap_have_the_same_arrivals_and_each_lap_its_own() {
     assert!(apart(0, 2) > 0.2, "{seconds:?}");
 }
 
+/// A search that asks for words, of documents that are written one by one.
+const WORDS: &str = r#"
+[[operation]]
+name = "match"
+body = '{"query": {"match": {"request": "english"}}}'
+[load]
+operations = ["match"]
+clients = 2
+measured = 20
+[[variant]]
+name = "one"
+"#;
+
+#[test]
+fn a_search_of_documents_without_words_counts_them() {
+    let plan = Plan::parse("load.toml", &[LOAD, WORDS].concat()).unwrap();
+    let rows = run_plan(&plan, 1.0, |_| ()).0;
+    let load = &rows[0].loads[0];
+    assert_eq!((load.requests, load.failed()), (20, 0), "{:?}", load.errors);
+}
+
 /// A load of a bundled plan, small.
 fn searches(plan: &mut Resolved, variants: &[&str], requests: u64) {
     plan.laps = 1;

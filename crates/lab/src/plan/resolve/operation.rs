@@ -30,7 +30,7 @@ impl Plan {
         every(named.iter().map(one))
     }
 
-    /// The same operations where indices are loaded by their sizes: searches that count, at the cost that their table
+    /// The same operations where documents have sizes and no words: searches that count, at the cost that their table
     /// declares. Other requests are what they are.
     pub(super) fn as_costs(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>> {
         let mut operations = Vec::new();
