@@ -98,18 +98,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         anyhow::bail!("interrupted; what was measured until then is in {dir}");
     }
     if let Some(lost) = only_errors(&run) {
+        let (what, hint) = match run.manifest.challenge {
+            Some(_) => ("tasks", "; --exclude-tasks leaves tasks out"),
+            None => ("operations", ""),
+        };
         anyhow::bail!(
-            "no request of these tasks was answered well: {lost}; --exclude-tasks leaves tasks out. The record is \
-             in {dir}"
+            "no request of these {what} was answered well: {lost}{hint}. The record is in {dir}"
         );
     }
     Ok(())
 }
 
-/// The tasks of a track that had nothing but errors in all laps, each with the most frequent of them; none where there
-/// is no such task.
+/// The tasks of a track, or the operations of a plan, that had nothing but errors in all variants and laps, each with
+/// the most frequent of them; none where there is no such one.
 fn only_errors(run: &RunDir) -> Option<String> {
-    run.manifest.challenge.as_ref()?;
     let mut tasks: BTreeMap<&str, Vec<&LoadFigures>> = BTreeMap::new();
     for load in run.rows.iter().flat_map(|row| &row.loads) {
         tasks.entry(&load.operation).or_default().push(load);

@@ -236,3 +236,16 @@ fn a_folder_that_is_no_track_is_called_so_and_not_an_unknown_plan() {
     let dir = tempfile::tempdir().unwrap();
     refused(&["run", dir.path().to_str().unwrap()], &["is a folder without track.json"]);
 }
+
+#[test]
+fn a_plan_whose_requests_all_failed_has_failed_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let load = "[[operation]]\nname = \"nobody\"\npath = \"/nothing/_count\"\n[load]\noperations = [\"nobody\"]\n\
+                clients = 1\nmeasured = 5\n[[variant]]\nname = \"one\"\n";
+    let path = dir.path().join("mine.toml");
+    std::fs::write(&path, [testbed::plans::LOAD, load].concat()).unwrap();
+    let args = ["run", path.to_str().unwrap(), "--on", "virtual"];
+    let output = narrows_in(dir.path(), &args).output().unwrap();
+    let reason = "nobody (404 index_not_found_exception: no such index [nothing]). The record";
+    failed(&output, 1, &["these operations", reason]);
+}
