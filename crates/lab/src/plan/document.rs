@@ -199,7 +199,7 @@ tables! {
         index: Option<String> = optional(Text, "all indices", "\"logs\"", "The index that is asked.");
         method: Option<String> = optional(Text, "POST, without a body GET", "\"GET\"", "Method of the request.");
         path: Option<String> = optional(Text, "/{index}/_search", "\"/{index}/_count\"", "Path of the request; `{index}` stands for the index.");
-        body: Option<String> = optional(Text, NONE, "'{\"query\": {\"match\": {\"request\": \"{{word}}\"}}}'", "Body of the request; `{{word}}` stands for a parameter.");
+        body: Option<String> = optional(Text, NONE, "'{\"query\": {\"match\": {\"request\": \"images\"}}}'", "Body of the request; `{{word}}` stands for a parameter.");
         #[serde(default)] bodies: Vec<String> = optional(Texts, NONE, "['{\"size\": 1}', '{\"size\": 2}']", "Several bodies, sent in turn.");
         #[serde(default)] parameters: Values = optional(Anything, NONE, "{ word = [\"images\", \"english\"], size = { from = 1, to = 100 } }", "What is drawn for each request: from a list, or a whole number from a range.");
         cost: Option<CostTable> = optional(Table(&COST), NONE, "{ documents = 50_000 }", "What a search of a shard costs in virtual time, where it counts all documents.");

@@ -171,6 +171,8 @@ fn an_index_that_is_called_otherwise_is_searched_by_that_name() {
 
 #[test]
 fn what_is_wrong_is_shown_in_its_place() {
+    let [body, load] =
+        ["body = ", "[[operation]]\nname = \"health\""].map(|text| VARIANTS.find(text).unwrap());
     for (from, to, part) in [
         ("operations = [\"term\"]", "operations = [\"trem\"]", "did you mean \"term\""),
         ("operations = [\"term\"]\n", "", "a load names its operations"),
@@ -187,6 +189,8 @@ fn what_is_wrong_is_shown_in_its_place() {
         ("\"health\"\n", "\"health\"\nindex = \"logs\"\n", "changes nothing of the path /_cluster"),
         ("word = [\"physician\", \"cell\"]", "word = { from = 3 }", "a parameter is a range"),
         ("[load]", "[load]\nspeed = 3", "unknown key \"speed\""),
+        // One mistake: the text that stands in for it names no parameter.
+        (&VARIANTS[body..load], "body = { size = 0 }\n\n", "body is a text"),
     ] {
         let said = said(&TEXT, from, to);
         assert!(said.contains(part) && said.starts_with("my.toml:"), "{to}: {said}");
