@@ -148,7 +148,14 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Writes the HTML page into the run's directory, or to `to`.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    put_page(&report::html(run), to).with_context(|| format!("write {}", to.display()))
+    put_page(&report::html(run), to).with_context(|| written(to))
+}
+
+/// What an error says that was tried with a file, and which directory has to be made first.
+pub(crate) fn written(to: &Path) -> String {
+    let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+    let hint = dir.map_or_else(String::new, |dir| format!(" (first mkdir -p {})", dir.display()));
+    format!("write {}{hint}", to.display())
 }
 
 /// Puts a page in place of what was there, whole or not at all: a part of a page helps nobody, and takes room where
@@ -172,6 +179,19 @@ fn put_page(page: &str, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_is_not_there_is_to_be_made_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let page = dir.path().join("no/page.html");
+        let tried = format!(
+            "write {} (first mkdir -p {})",
+            page.display(),
+            dir.path().join("no").display()
+        );
+        assert_eq!(written(&page), tried);
+        assert!(!written(&dir.path().join("page.html")).contains("mkdir"));
+    }
 
     #[test]
     fn a_page_goes_through_no_link_that_came_with_a_run() {

@@ -148,16 +148,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         say!("this is a debug build: its figures say nothing of a release build");
     }
-    let written = |path: &Path| {
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists());
-        let hint =
-            dir.map_or_else(String::new, |dir| format!(" (first mkdir -p {})", dir.display()));
-        format!("write {}{hint}", path.display())
-    };
     // Before anything is measured: a file that cannot be written is found now.
     if let Some(path) = &args.write {
         let opened = OpenOptions::new().create(true).append(true).open(path);
-        opened.with_context(|| written(path))?;
+        opened.with_context(|| runs::written(path))?;
     }
     if args.on.is_none() && lab::machine::is_in_memory(&args.dir) {
         say!(
@@ -204,7 +198,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     match &args.write {
         Some(path) => {
-            std::fs::write(path, calibration.toml()).with_context(|| written(path))?;
+            std::fs::write(path, calibration.toml()).with_context(|| runs::written(path))?;
             say!("written to {}", path.display());
         }
         None if !args.json => write!(out, "{}", calibration.toml())?,
