@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use record::names::did_you_mean;
 
 use super::check::Check;
+use crate::choices::near_or_stop;
 use crate::corpus::{BulkBodies, Random, Source, Written};
 use crate::error::{Error, Result};
 
@@ -371,10 +371,10 @@ impl Template {
             }
             let name = &inner[..length];
             let number = names.iter().position(|known| *known == name).ok_or_else(|| {
-                let near = did_you_mean(name, names.iter().copied());
+                let end = near_or_stop(name, names);
                 Error::usage(format!(
-                    "the operation has no parameter \"{name}\"{near}; give it with its values, for example \
-                     {name}=1..100 or {name}=a,b"
+                    "the operation has no parameter \"{name}\"{end} Give it its values: --parameter {name}=1..100, or \
+                     in a plan parameters = {{ {name} = [\"a\", \"b\"] }}"
                 ))
             })?;
             pieces.push(Piece::Text(rest[..open].to_owned()));

@@ -15,6 +15,7 @@ use super::render::{Files, Rendered};
 use super::tasks::{self, Schedule};
 use super::templates::{KINDS, Template, below};
 use super::{Track, TrackOptions};
+use crate::choices::unknown;
 use crate::diagnostic::Mistakes;
 use crate::error::{Error, Result};
 
@@ -337,11 +338,8 @@ fn challenge<'n>(
     let names: Vec<String> = all.iter().map(|(challenge, _)| challenge.name.clone()).collect();
     let at = match &options.challenge {
         Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {
-            let near = record::names::did_you_mean(wanted, names.iter().map(String::as_str));
-            Error::usage(format!(
-                "the track has no challenge \"{wanted}\"{near}; there are {}",
-                names.join(", ")
-            ))
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            Error::usage(unknown("the track has no challenge", wanted, "Challenges", &known))
         })?,
         None if all.len() == 1 => 0,
         None => all.iter().position(|(_, default)| *default).ok_or_else(|| {

@@ -196,7 +196,7 @@ fn what_cannot_be_run_is_said_with_its_place_before_anything_starts() {
 #[test]
 fn mistakes_of_a_track_show_file_and_line() {
     let shop = Shop::new();
-    shop.refused(&["--challenge", "fill"], &["no challenge \"fill\"", "fill-and-search"]);
+    shop.refused(&["--challenge", "fill"], &["no challenge \"fill\"", "? Challenges: "]);
     shop.refused(&["--include-tasks", "no-such-task"], &["no-such-task", "all-orders"]);
     shop.refused(
         &["--corpora", "no-such-folder"],

@@ -185,7 +185,7 @@ fn what_is_wrong_is_shown_in_its_place() {
         ("nodes = [\"leader-0\"]", "nodes = [\"leader-9\"]", "Nodes: leader-0"),
         ("kind = \"slow\"", "kind = \"slowly\"", "did you mean \"slow\""),
         ("factor = 4.0\n", "", "say how slow"),
-        ("{{word}}", "{{wrod}}", "did you mean \"word\""),
+        ("{{word}}", "{{wrod}}", "did you mean \"word\"? Give it its values"),
         ("\"health\"\n", "\"health\"\nindex = \"logs\"\n", "changes nothing of the path /_cluster"),
         ("word = [\"physician\", \"cell\"]", "word = { from = 3 }", "a parameter is a range"),
         ("[load]", "[load]\nspeed = 3", "unknown key \"speed\""),
