@@ -35,8 +35,10 @@ impl Core {
                 paths.get(&remote.map(str::to_owned)).is_some_and(AutoCompression::is_on)
             }
         };
+        if !is_on {
+            return 0;
+        }
         match settings.transport_compression_scheme() {
-            _ if !is_on => 0,
             CompressionScheme::Lz4 => 1,
             CompressionScheme::Zstd => 2,
         }

@@ -200,7 +200,7 @@ impl Follower {
         };
         let limit = poll_timeout + REMOTE_TIMEOUT;
         let request = Request::ReadChanges(Box::new(question));
-        let answer = self.source.ask(service, self.needed(), request, limit).await;
+        let answer = self.source.ask(service, || self.needed(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(FailedRequest::Fatal(unexpected()));
         };
@@ -210,7 +210,7 @@ impl Follower {
         let is_news = !covers(&known, &changes.versions);
         // Operations may need mappings that the leader's index has by now.
         self.metadata
-            .catch_up(service, &self.shard, &self.source, self.needed(), changes.versions)
+            .catch_up(service, &self.shard, &self.source, || self.needed(), changes.versions)
             .await
             .map_err(of_failure)?;
         let at_most = (ask.max_ops, ask.max_bytes);

@@ -61,7 +61,7 @@ impl MetadataSync {
         service: &Rc<FollowService>,
         follower: &LocalShard,
         source: &Source,
-        needed: Needed,
+        needed: impl Fn() -> Needed,
         versions: Versions,
     ) -> Result<()> {
         if self.has(versions) {

@@ -51,11 +51,11 @@ impl Source {
         &self.alias
     }
 
-    /// Asks the primary. Where that is elsewhere now, the next call looks for it.
+    /// Asks the primary. Where that is elsewhere now, the next call looks for it, with a lease on what is needed then.
     pub(crate) async fn ask(
         &self,
         service: &Rc<FollowService>,
-        needed: Needed,
+        needed: impl Fn() -> Needed,
         request: Request,
         limit: Duration,
     ) -> Result<Response, CallError> {
@@ -75,7 +75,7 @@ impl Source {
     async fn locate(
         &self,
         service: &Rc<FollowService>,
-        needed: Needed,
+        needed: impl Fn() -> Needed,
     ) -> Result<String, CallError> {
         let known = || self.address.borrow().clone();
         if let Some(address) = known() {
@@ -84,7 +84,7 @@ impl Source {
         let _one = self.locating.lock().await;
         match known() {
             Some(address) => Ok(address),
-            None => self.renew(service, Some(needed)).await,
+            None => self.renew(service, Some(needed())).await,
         }
     }
 

@@ -238,7 +238,9 @@ impl Settings {
             Some(NodeFilter { setting: name, kind, attribute, patterns })
         };
         let filters = self.0.plain.names_of_settings().filter_map(of_name);
-        filters.filter(|filter| !filter.patterns.is_empty()).collect()
+        let mut set: Vec<NodeFilter> = filters.filter(|one| !one.patterns.is_empty()).collect();
+        set.sort_unstable_by_key(|filter| filter.setting);
+        set
     }
 
     /// `cluster.routing.allocation.disk.watermark.*`.

@@ -301,10 +301,15 @@ impl Inner {
     /// Drops what was processed before, and repetitions within the batch.
     fn unprocessed(&self, ops: Vec<Operation>) -> Vec<Operation> {
         let seq_nos = self.seq_nos.borrow();
+        // Nearly always all come after what was processed.
+        let ascending = ops.is_sorted_by(|a, b| a.last_seq_no() < b.seq_no);
+        let is_new = |first: &Operation| Some(first.seq_no) > seq_nos.tracker.max_seq_no();
+        if ascending && ops.first().is_some_and(is_new) {
+            return ops;
+        }
         if ops.iter().any(Operation::is_synthetic_batch) {
             return unprocessed_parts(&seq_nos, &ops);
         }
-        let ascending = ops.is_sorted_by(|a, b| a.seq_no < b.seq_no);
         let mut seen = std::collections::BTreeSet::new();
         let mut is_new = |op: &Operation| {
             !seq_nos.tracker.contains(op.seq_no) && (ascending || seen.insert(op.seq_no))
