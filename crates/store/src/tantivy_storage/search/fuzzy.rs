@@ -39,8 +39,13 @@ pub(super) fn near_words(
                     true => 0,
                     false => 2 - usize::from(accepts(&one_edit, &word)),
                 };
-                let shorter = word.chars().count().min(chars).max(1);
-                found.insert((edits * SHARE_OF_WORD / shorter, word, edits));
+                let shorter = word.chars().count().min(chars);
+                let share = match edits {
+                    0 => 0,
+                    // Of a word without letters any edit is more than of every other.
+                    _ => (edits * SHARE_OF_WORD).checked_div(shorter).unwrap_or(usize::MAX),
+                };
+                found.insert((share, word, edits));
             }
         }
     }
@@ -81,7 +86,7 @@ mod tests {
         let mut schema = Schema::builder();
         let field = schema.add_text_field("f", STRING);
         let index = Index::create_in_ram(schema.build());
-        let words = ["abc", "acb", "ab", "abxy", "été", "ete", "far"];
+        let words = ["abc", "acb", "ab", "abxy", "été", "ete", "far", "", "p"];
         let searcher = searcher(&index, words.map(|word| doc!(field => word)).to_vec());
         let some = |word: &str, transpositions, words_max| {
             let edits_from = (0, 0);
@@ -95,5 +100,6 @@ mod tests {
         assert_eq!(near("abc", false), "0 abc, 1 ab, 2 abxy, 2 acb");
         assert_eq!(near("été", true), "0 été, 2 ete");
         assert_eq!(some("abcd", true, 2), "1 abc, 2 abxy", "and not ab, which is half of it");
+        assert_eq!(near("pq", true), "2 ab, 1 p, 2 ", "what has no letters comes last");
     }
 }

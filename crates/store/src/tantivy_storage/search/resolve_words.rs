@@ -145,7 +145,8 @@ impl Resolver<'_> {
         let clauses = words.iter().map(|(edits, word)| {
             let query = self.word(indexed, term(word), found_in)?;
             let nearness = 1.0 - *edits as f32 / chars(word).min(chars(text)).max(1) as f32;
-            Ok((Occur::Should, boosted(query, nearness)))
+            // A word of fewer letters than it has edits is found, and takes nothing from a score.
+            Ok((Occur::Should, boosted(query, nearness.max(0.0))))
         });
         Ok(Box::new(BooleanQuery::new(clauses.collect::<Result<_>>()?)))
     }

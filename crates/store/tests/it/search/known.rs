@@ -268,6 +268,11 @@ fn words_that_are_near_are_found() {
         assert_eq!(found(plain).await, [0, 2, 5]);
         assert_eq!(found(json!({"fuzzy": {"k": {"value": "fom", "fuzziness": 1}}})).await, [1, 3]);
         assert_eq!(found(json!({"fuzzy": {"t": {"value": "roam", "fuzziness": 0}}})).await, [0]);
+        // A word with more edits than letters took more than all of a score.
+        let short = json!({"query": {"fuzzy": {"t": {"value": "x", "fuzziness": 2}}}});
+        let (_, hits, _) = search(&shard, &short).await;
+        let scores: Vec<f32> = hits.hits.iter().filter_map(|hit| hit.score).collect();
+        assert_eq!(scores, [0.0]);
         let matched =
             json!({"match": {"t": {"query": "roma fre", "fuzziness": "AUTO", "operator": "and"}}});
         assert_eq!(found(matched).await, [0]);
