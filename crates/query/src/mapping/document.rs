@@ -95,6 +95,16 @@ impl Mapping {
         Ok(walk.extent)
     }
 
+    /// Refuses a field on the way to another, which an object alone may be.
+    pub(super) fn check_object(&self, path: &str, to: &str) -> Result<(), Refusal> {
+        let Some(field) = self.field(path) else { return Ok(()) };
+        Err(Refusal::parsing(format!(
+            "Could not dynamically add mapping for field [{to}]. Existing mapping for [{path}] must be of type object \
+             but found [{}].",
+            field.kind.name()
+        )))
+    }
+
     /// The ways in which the values of a field are kept, with their paths: its own, its `fields`, and the fields of
     /// `copy_to`.
     fn kept_ways<'a>(
@@ -224,6 +234,12 @@ impl Walk<'_> {
         match dynamic {
             Dynamic::Strict => return Err(Refusal::strict(name, &self.path[..above])),
             Dynamic::True if adds(value) => self.extent = Extent::NewFields,
+            Dynamic::True | Dynamic::False if !matches!(value, Value::Null) => {
+                let start = self.path.len() - name.len();
+                for (end, _) in name.match_indices('.') {
+                    self.mapping.check_object(&self.path[..start + end], &self.path)?;
+                }
+            }
             _ => {}
         }
         Ok(())

@@ -160,13 +160,7 @@ impl Growing<'_> {
 
     /// Has an object at a path, on the way to a field.
     fn object(&mut self, path: &str, to: &str) -> std::result::Result<(), Refusal> {
-        if let Some(field) = self.mapping.field(path) {
-            let kind = field.kind.name();
-            return Err(Refusal::parsing(format!(
-                "Could not dynamically add mapping for field [{to}]. Existing mapping for [{path}] must be of type \
-                 object but found [{kind}]."
-            )));
-        }
+        self.mapping.check_object(path, to)?;
         match self.mapping.objects.contains_key(path) {
             true => Ok(()),
             false => self.put(path, json!({"type": "object"})),

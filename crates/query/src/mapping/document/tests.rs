@@ -373,6 +373,28 @@ fn what_is_no_name_is_none_where_fields_are_not_mapped_either() {
 }
 
 #[test]
+fn nothing_is_below_a_field_where_fields_are_not_mapped_either() {
+    let k = json!({"type": "keyword", "fields": {"t": {"type": "text"}}});
+    let properties = json!({"k": k, "o": {"dynamic": false, "properties": {"k": k}}});
+    let reader = Mapping::parse(&json!({"properties": properties})).unwrap();
+    let read = |source: &str, is_new| reader.read(source.as_bytes(), is_new, &mut nowhere);
+    for (source, to, at) in [
+        (r#"{"k.x":[]}"#, "k.x", "k"),
+        (r#"{"o.k.x":{"y":1}}"#, "o.k.x", "o.k"),
+        (r#"{"o":{"k.t":"a"}}"#, "o.k.t", "o.k"),
+        (r#"{"o":{"k.x.y":[[]]}}"#, "o.k.x.y", "o.k"),
+    ] {
+        let said = read(source, true).unwrap_err().reason;
+        let why = format!("for field [{to}]. Existing mapping for [{at}] must be of type object");
+        assert!(said.contains(&why), "{source}: {said}");
+        assert_eq!(read(source, false), Ok(Extent::Whole), "it was accepted before");
+    }
+    for source in [r#"{"k.x":null}"#, r#"{"o.z.k":1,"o":{"kk.x":1}}"#] {
+        assert_eq!(read(source, true), Ok(Extent::Whole), "{source}");
+    }
+}
+
+#[test]
 fn what_was_accepted_is_read_as_far_as_it_fits() {
     let json = json!({"properties": {
         "a": {"type": "long"}, "o": {"properties": {"b": {"type": "date"}}}, "t": {"type": "text"},
