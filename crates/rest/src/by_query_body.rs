@@ -65,7 +65,12 @@ impl Manner {
             }
         }
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let of_body = max_docs.iter().filter_map(|name| body.remove(*name).map(text));
+        // `5.0` is a whole number, too; larger ones need not be what was written.
+        let count = |value: Value| match value.as_f64() {
+            Some(count) if count.fract() == 0.0 && count.abs() < 9e15 => (count as i64).to_string(),
+            _ => text(value),
+        };
+        let of_body = max_docs.iter().filter_map(|name| body.remove(*name).map(count));
         let of_path = ["max_docs", "size"].into_iter().filter_map(|name| call.query.get(name));
         let mut all = of_body.chain(of_path.map(str::to_owned));
         let most = all.next();

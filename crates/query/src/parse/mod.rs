@@ -121,10 +121,14 @@ pub fn parse_count(body: &[u8]) -> Result<Query> {
 }
 
 fn track_total_hits(node: &Node) -> Result<TrackTotalHits> {
-    // An empty one is a yes in a path alone.
-    let text = Some(node.text("track_total_hits")?).filter(|text| !text.is_empty());
+    let name = "track_total_hits";
+    let text = match node.integer(name) {
+        Ok(count) => Some(count.to_string()),
+        // An empty one is a yes in a path alone.
+        Err(_) => Some(node.text(name)?).filter(|text| !text.is_empty()),
+    };
     text.and_then(|text| parse_track_total_hits(&text))
-        .ok_or_else(|| node.wrong("track_total_hits", "true, false or a number"))
+        .ok_or_else(|| node.wrong(name, "true, false or a number"))
 }
 
 /// Reads `track_total_hits` of a body or a path: true, false, or how many.
@@ -196,6 +200,11 @@ mod tests {
         assert_eq!((request.size, request.track_total_hits), (10, TrackTotalHits::Unset));
         assert_eq!(request.track_total_hits.of(10_001), (10_000, true));
         assert!(parse_search(b"{}").unwrap().query.is_match_all());
+        for number in ["5", "5.0", "\"5\""] {
+            let body = format!("{{\"track_total_hits\":{number}}}");
+            let counted = parse_search(body.as_bytes()).map(|request| request.track_total_hits);
+            assert_eq!(counted, Ok(TrackTotalHits::UpTo(5)), "{number}");
+        }
     }
 
     #[test]

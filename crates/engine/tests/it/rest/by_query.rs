@@ -80,7 +80,7 @@ async fn what_is_found_is_deleted_and_nothing_else(env: Env) {
     let said = c.must("POST", "/a/_delete_by_query", query).await;
     assert_eq!(counts(&said, &["total", "deleted", "batches"]), [0, 0, 0]);
     // No more than was asked for, by parameter or body.
-    let everything = json!({"query": {"match_all": {}}, "max_docs": 30, "size": 20});
+    let everything = json!({"query": {"match_all": {}}, "max_docs": 30.0, "size": 20});
     let said = c.must("POST", "/a/_delete_by_query?refresh", everything).await;
     assert_eq!(counts(&said, &["total", "deleted", "batches"]), [30, 30, 2], "{said}");
     let everything = json!({"query": {"match_all": {}}});
