@@ -179,8 +179,9 @@ pub(super) fn quantile(rows: &[Row<'_>], q: f64) -> Option<f64> {
     let rank = (q * count as f64 - 0.5).clamp(0.0, count.checked_sub(1)? as f64);
     let (low, share) = (value(rank as u64)?, rank.fract());
     let high = value(rank.ceil() as u64).unwrap_or(low);
-    // Equal values of a document differ in their last bits, which are not shown.
-    format!("{:.14e}", low + (high - low) * share).parse().ok()
+    // Equal values of a document differ in their last bits, which are not shown; those of zeros are all that they have.
+    let shown: f64 = format!("{:.14e}", low + (high - low) * share).parse().ok()?;
+    Some(if shown.is_subnormal() { 0.0 } else { shown })
 }
 
 /// Hashes that are kept to count distinct values.

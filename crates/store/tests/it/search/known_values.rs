@@ -119,12 +119,13 @@ fn values_mean_what_they_mean_in_the_field() {
         let properties = json!({
             "r": {"type": "double_range"}, "k": {"type": "keyword"}, "b": {"type": "boolean"}, "i": {"type": "ip"},
             "n": {"type": "integer"}, "d": {"type": "date"}, "two": {"type": "long"},
+            "zero": {"type": "long"},
         });
         let document = |n: u64| {
             let words = if n == 3 { json!(["x", "y"]) } else { json!(["x", "x"]) };
             json!({
                 "r": {"gte": n, "lt": n + 2}, "k": words, "b": n == 0, "i": "10.0.0.1", "n": n, "d": "2024-01-01",
-                "two": [1, 1],
+                "two": [1, 1], "zero": [0, 0],
             })
         };
         let shard = shard(&env, &dir, properties, &[0, 1, 2, 3].map(document)).await;
@@ -171,6 +172,7 @@ fn values_mean_what_they_mean_in_the_field() {
             &shard,
             json!({
                 "p": {"percentiles": {"field": "d", "percents": [50]}},
+                "zero": {"percentiles": {"field": "zero", "percents": [100]}},
                 "h": {"histogram": {"field": "b", "interval": 1}},
                 "r": {"range": {"field": "b", "ranges": [{"to": 5}]}},
                 "none": {
@@ -183,6 +185,7 @@ fn values_mean_what_they_mean_in_the_field() {
         assert_eq!(answer["none"]["s"].get("sum_as_string"), None, "{answer}");
         assert_eq!(answer["none"]["sum"]["value_as_string"], "1970-01-01T00:00:00.000Z");
         assert_eq!(answer["p"]["values"]["50.0_as_string"], "2024-01-01T00:00:00.000Z");
+        assert_eq!(answer["zero"]["values"]["100.0"], 0.0, "{answer}");
         let keys = ["false", "true"].map(|key| json!(key));
         for (bucket, key) in answer["h"]["buckets"].as_array().unwrap().iter().zip(keys) {
             assert_eq!(bucket["key_as_string"], key, "{answer}");
