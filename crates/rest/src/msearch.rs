@@ -28,10 +28,13 @@ pub(super) async fn search_many(call: Call) -> Result<Reply> {
     refuse(&call.query)?;
     let began = call.node.core().env.now();
     let text = call.body.clone();
-    if text.last().is_some_and(|last| *last != b'\n') {
-        return Err(bad_request("The msearch request must be terminated by a newline [\\n]"));
-    }
-    let mut lines = text.split(|byte| *byte == b'\n');
+    let lines = match text.strip_suffix(b"\n") {
+        None if !text.is_empty() => {
+            return Err(bad_request("The msearch request must be terminated by a newline [\\n]"));
+        }
+        lines => lines.unwrap_or_default(),
+    };
+    let mut lines = lines.split(|byte| *byte == b'\n');
     let mut jobs = Vec::new();
     while let Some(head) = lines.next() {
         if head.is_empty() && lines.clone().all(<[u8]>::is_empty) {

@@ -309,7 +309,7 @@ async fn many_searches_in_one_request(env: Env) {
     let (status, said) = raw(c.any(), "POST", path, Bytes::from(bodies.concat())).await;
     let said = said["error"]["reason"].as_str().unwrap_or_default();
     assert!(status == 400 && said.ends_with("not accurate, got 7"), "{said}");
-    for bad in ["", "{}", "{}\n{}", "{\"indx\":\"a\"}\n"] {
+    for bad in ["", "{}", "{}\n", "{}\n{}", "{}\n{}\n{}\n", "{\"indx\":\"a\"}\n"] {
         let (status, _) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(bad)).await;
         assert_eq!(status, 400, "{bad}");
     }
