@@ -398,6 +398,7 @@ fn not_yet_through(
         return None;
     }
     let (was, ago_ms) = (changed.was, changed.ago_ms_max);
+    let is = &recovery.series.setting(name)?.value;
     // Where nothing of this recovery came at all, there is no share of the node's rate to reckon with.
     let of_node = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
     let used = now * if of_node.is_finite() { of_node } else { 1.0 } / limit;
@@ -407,8 +408,7 @@ fn not_yet_through(
     let setting = recovery.setting_evidence(name, CAUSE.rule.default);
     let ago = show_seconds((ago_ms / MS_PER_S).ceil());
     let sentence = format!(
-        "{name} changed from {was} to {} within the last {ago} and is not yet through: {} on {}",
-        words::rate(limit),
+        "{name} changed from {was} to {is} within the last {ago} and is not yet through: {} on {}",
         words::rate(used * limit),
         recovery.node
     );

@@ -280,7 +280,7 @@ fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
     let finding = only(&of(2 * MB));
     assert_eq!(finding.class, Class::RateLimit);
     let said = &finding.sentence;
-    assert!(said.contains("from 1mb to 8.39 MB/s within the last 4.00 s"), "{said}");
+    assert!(said.contains("from 1mb to 8mb within the last 4.00 s"), "{said}");
     assert!(said.contains("not yet through: 2.00 MB/s"), "{said}");
     assert!(finding.gain.is_none() && finding.lift.unwrap().setting.is_none());
     let through = only(&of(8 * MB));
