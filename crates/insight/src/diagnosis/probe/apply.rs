@@ -49,7 +49,7 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
 }
 
 fn evidence(result: &ProbeResult) -> Evidence {
-    Evidence::new("probe", result.probe.setting.clone(), result.sentence())
+    Evidence::new("probe", result.probe.setting.clone(), result.of_setting())
 }
 
 fn confirm(finding: &mut Finding, result: &ProbeResult) {

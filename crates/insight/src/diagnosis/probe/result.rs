@@ -99,8 +99,13 @@ impl Probe {
 impl ProbeResult {
     /// The result in a sentence.
     pub fn sentence(&self) -> String {
-        let Probe { setting, found, to, kind, .. } = &self.probe;
-        let change = format!("{setting} {} to {to}", found.value);
+        format!("{} {}", self.probe.setting, self.of_setting())
+    }
+
+    /// The same where it is said before of which setting.
+    pub(super) fn of_setting(&self) -> String {
+        let Probe { found, to, kind, .. } = &self.probe;
+        let change = format!("{} to {to}", found.value);
         let show = |value: f64| match kind {
             Kind::Lull => words::percent(value),
             _ => words::rate(value),
