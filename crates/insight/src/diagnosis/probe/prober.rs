@@ -130,7 +130,7 @@ impl Prober {
                     Step::Set(Box::new(active.probe.clone()))
                 }
                 Measured::NotYet => Step::Look,
-                Measured::Never if active.probe.later_only => self.finish(now_ms, Some(NONE_BEGAN)),
+                Measured::Never if active.probe.later_only => self.finish(now_ms, Some(TOO_FEW)),
                 Measured::Never => self.finish(now_ms, Some(NOTHING_GOES_ON)),
             },
             Phase::During => match active.measure(series, span) {
@@ -237,6 +237,8 @@ fn too_long(probe: &Probe) -> String {
 }
 
 const NOTHING_GOES_ON: &str = "no recovery went on for long enough";
+const TOO_FEW: &str =
+    "the setting is read when a recovery begins, and too few were seen to compare with";
 const NONE_BEGAN: &str =
     "the setting is read when a recovery begins, and too few began while it was changed";
 
@@ -290,7 +292,9 @@ impl Active {
         let (before, during) = (mean_of(&self.base), mean_of(&self.during));
         let elasticity = self.elasticity();
         let reading = match elasticity {
-            _ if why.is_some() => Reading::Open(why.unwrap_or_default().to_owned()),
+            _ if why.is_some() => {
+                Reading::Open(format!("it was not tried, as {}", why.unwrap_or_default()))
+            }
             None if self.probe.later_only => Reading::Open(NONE_BEGAN.to_owned()),
             None if self.probe.kind == Kind::Lull => {
                 Reading::Open("the rate did not obey the limit".to_owned())
