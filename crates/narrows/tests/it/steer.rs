@@ -272,7 +272,8 @@ fn a_raise_that_is_made_after_the_end_is_not_kept() {
     signal(steering.child.id(), "TERM");
     let end = steering.end(0);
     let why = end["why"].as_str().unwrap();
-    assert!(why.ends_with("what helped: nothing; every setting is as it was"), "{why}");
+    assert!(why.contains(&format!(", with {LIMIT} {FOUND} -> ")), "{why}");
+    assert!(why.ends_with(" on trial; what helped: nothing; every setting is as it was"), "{why}");
     way.make_held();
     everything_is_as_it_was(cluster, dir.path());
 }

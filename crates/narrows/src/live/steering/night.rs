@@ -150,6 +150,9 @@ async fn apply(
     // Where it failed nobody knows which of its changes were made.
     let keeps = asked.keep && ended.is_ok();
     let not_kept = hand.not_kept();
+    let on_trial = hand.steering().on_trial().map_or_else(String::new, |back| {
+        format!(", with {} {} -> {} on trial", back.setting, back.to, back.from)
+    });
     let put_back = async || match keeps {
         true => changes.keep(not_kept.as_ref()).await,
         false => changes.put_back().await,
@@ -170,7 +173,7 @@ async fn apply(
         (Ok(_), _) => "the time is over",
         (Err(_), _) => "it failed",
     };
-    let text = format!("{why}, {}; what helped: {helped}; {put_back}", after(steered));
+    let text = format!("{why}, {}{on_trial}; what helped: {helped}; {put_back}", after(steered));
     let series = hand.series();
     if let Some((t_ms, look)) = series.looks().last().filter(|_| steered.is_some()) {
         recording.borrow_mut().look(*t_ms, look, &series)?;
