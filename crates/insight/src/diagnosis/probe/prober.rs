@@ -131,6 +131,7 @@ impl Prober {
                 }
                 Measured::NotYet => Step::Look,
                 Measured::Never if active.probe.later_only => self.finish(now_ms, Some(TOO_FEW)),
+                Measured::Never if !active.base.is_empty() => self.finish(now_ms, Some(TOO_LITTLE)),
                 Measured::Never => self.finish(now_ms, Some(NOTHING_GOES_ON)),
             },
             Phase::During => match active.measure(series, span) {
@@ -237,6 +238,7 @@ fn too_long(probe: &Probe) -> String {
 }
 
 const NOTHING_GOES_ON: &str = "no recovery went on for long enough";
+const TOO_LITTLE: &str = "too little was seen before it; a longer --for may do";
 const TOO_FEW: &str =
     "the setting is read when a recovery begins, and too few were seen to compare with";
 const NONE_BEGAN: &str =
@@ -347,5 +349,43 @@ impl Active {
             mid: of(mid),
             high: one.max(other) + margin,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::observation::{Observation, Recovery, Scope, Setting};
+
+    use super::*;
+
+    /// The round takes all the time of the probe, so that nothing but the looks before it can be its base.
+    #[test]
+    fn a_probe_that_saw_too_little_before_it_does_not_say_that_nothing_goes_on() {
+        let look = |s: u64| Observation {
+            recoveries: vec![Recovery {
+                stage: "INDEX".into(),
+                recovered_bytes: Some((100 + s) << 20),
+                ..Recovery::default()
+            }],
+            ..Observation::default()
+        };
+        let probe = Probe {
+            kind: Kind::Brake,
+            setting: "limit".into(),
+            found: Setting { value: "1mb".into(), scope: Scope::Persistent },
+            to: "512kb".into(),
+            factor: 0.5,
+            later_only: false,
+            place: String::new(),
+            passes_in_ms: 0.0,
+            measure_ms: (PROBE_MS.value - 2.0 * SETTLE_MS.value) / 1.5,
+            meter: Meter::Together { whose: Whose::All, steady: true },
+        };
+        let looks: Vec<_> = (0..=5).map(|s| (s as f64 * 1e3, look(s))).collect();
+        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        let mut prober = Prober::new(vec![probe], 0.0);
+        assert_eq!(prober.next(5000.0, &series), Step::Done);
+        let Reading::Open(why) = &prober.results()[0].reading else { panic!("{prober:?}") };
+        assert!(why.contains("too little was seen before it"), "{why}");
     }
 }
