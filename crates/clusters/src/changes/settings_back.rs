@@ -73,7 +73,7 @@ impl SettingsBack {
 }
 
 fn shown(value: &SettingValue) -> String {
-    value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("\"{value}\""))
+    value.as_ref().map_or_else(|| "unset".to_owned(), |value| format!("\"{value}\""))
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
         let set: Values = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
         let (stays, again) = (set.clone(), Values::new());
         let said: Vec<String> = found.sentences().collect();
-        assert_eq!(said, ["a is \"40mb\" again", "b is not set again"]);
+        assert_eq!(said, ["a is \"40mb\" again", "b is unset again"]);
         assert_eq!(found, SettingsBack { set: set.clone(), again, left: Vec::new(), stays });
         // Journal first, request second: killed after that, it may be made yet.
         let again = back(&changes, &[("a", "40mb")]);
@@ -173,7 +173,7 @@ mod tests {
             found.left,
             ["a is \"80mb\" now, which narrows did not set, and is left so; it was \"40mb\""]
         );
-        assert!(back(&changes, &[]).left[0].starts_with("a is not set now"));
+        assert!(back(&changes, &[]).left[0].starts_with("a is unset now"));
     }
 
     /// A transient value hides a persistent one, so each rank goes back by itself.
