@@ -148,7 +148,7 @@ fn what_latency_holds_follows_the_chunks_and_not_the_limit() {
     let first = &found.findings[0];
     assert_eq!((first.class, &first.doubt), (Class::Latency, &None));
     let probed = first.evidence.iter().find(|line| line.api == "probe").unwrap();
-    assert!(!probed.value.contains(&probed.field), "its setting is named once: {probed:?}");
+    assert!(!probed.value.contains(&*probed.field), "its setting is named once: {probed:?}");
 }
 
 #[test]
