@@ -37,11 +37,14 @@ impl Check {
         let filter = parameters.split('&').find_map(|one| one.strip_prefix("filter_path="));
         // An answer that is filtered may say nothing of errors where there are some.
         let tells = filter.is_none_or(|filter| filter.split(',').any(|field| field == "errors"));
+        // No name of an index begins with `_`; it may have `_search` further on.
+        let asks =
+            |api: &str| bare.split('/').any(|part| part.starts_with('_') && part.contains(api));
         match path {
             _ if is_bulk && tells => Check::Bulk,
             _ if is_bulk => Check::Status,
-            _ if path.contains("_msearch") => Check::Searches,
-            _ if path.contains("_search") => Check::Search,
+            _ if asks("_msearch") => Check::Searches,
+            _ if asks("_search") => Check::Search,
             _ => Check::Status,
         }
     }
@@ -58,7 +61,7 @@ impl Check {
     }
 
     /// Whether it checks searches: to ask these twice does no harm.
-    pub(super) fn is_of_searches(self) -> bool {
+    pub(crate) fn is_of_searches(self) -> bool {
         matches!(self, Check::Search | Check::SearchOr(_) | Check::Searches | Check::SearchesOr(_))
     }
 
@@ -266,6 +269,17 @@ mod tests {
             assert_eq!(Check::of(path).judge(200, b"{}"), Ok(()), "{path}");
         }
         assert_eq!(Check::of("/my_bulk/_doc/1"), Check::Status);
+    }
+
+    #[test]
+    fn an_index_that_is_called_a_search_is_none() {
+        for path in ["/my_search/_doc", "/my_search/_delete_by_query", "/a/_doc?routing=_search"] {
+            assert_eq!(Check::of(path), Check::Status, "{path}");
+        }
+        for path in ["/my_msearch/_search?size=0", "/_search/scroll", "/a/_async_search"] {
+            assert_eq!(Check::of(path), Check::Search, "{path}");
+        }
+        assert_eq!(Check::of("/my_search/_msearch/template"), Check::Searches);
     }
 
     #[test]

@@ -91,11 +91,8 @@ fn count(content: &mut Content) -> bool {
         return changed;
     }
     let path = match content {
-        Content::Pattern { path, .. } | Content::Scroll { path, .. }
-            if path.contains("_search") =>
-        {
-            path
-        }
+        Content::Pattern { path, check: Check::Search | Check::SearchOr(_), .. }
+        | Content::Scroll { path, .. } => path,
         _ => return false,
     };
     let path = bare(path).to_owned();
@@ -145,6 +142,16 @@ mod tests {
             );
             assert!(!count_request(&mut search), "{path}");
         }
+    }
+
+    #[test]
+    fn a_write_to_an_index_that_is_called_a_search_is_none() {
+        let path = "/my_search/_doc";
+        let mut write =
+            Content::fixed("POST", path.to_owned(), vec!["{}".to_owned()], Check::of(path));
+        let before = write.clone();
+        assert!(!count(&mut write));
+        assert_eq!(write, before);
     }
 
     #[test]

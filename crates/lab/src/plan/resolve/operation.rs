@@ -92,8 +92,8 @@ impl Plan {
         }
         let path = path.replace("{index}", &index);
         let bodies: Vec<String> = table.body.iter().chain(&table.bodies).cloned().collect();
-        let default = if bodies.is_empty() && !path.contains("_search") { "GET" } else { "POST" };
         let check = Check::of(&path);
+        let default = if bodies.is_empty() && !check.is_of_searches() { "GET" } else { "POST" };
         let method = table.method.as_deref().unwrap_or(default).to_uppercase();
         let content = Content::Pattern { method, path, bodies, parameters, check };
         let operation = Operation { name: table.name.get_ref().clone(), content };
