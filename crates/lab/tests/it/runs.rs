@@ -369,13 +369,24 @@ fn variants_of_a_lap_have_the_same_arrivals_and_each_lap_its_own() {
     assert!(apart(0, 2) > 0.2, "{seconds:?}");
 }
 
-/// A search that asks for words, of documents that are written one by one.
+/// Searches that ask for words, of documents that are written one by one.
 const WORDS: &str = r#"
 [[operation]]
 name = "match"
 body = '{"query": {"match": {"request": "english"}}}'
+[[operation]]
+name = "many"
+path = "/{index}/_msearch"
+body = '''
+{}
+{"query": {"match": {"request": "english"}}}
+'''
+[[operation]]
+name = "count"
+path = "/{index}/_count"
+body = '{"query": {"match": {"request": "english"}}}'
 [load]
-operations = ["match"]
+operations = ["match", "many", "count"]
 clients = 2
 measured = 20
 [[variant]]
@@ -386,8 +397,10 @@ name = "one"
 fn a_search_of_documents_without_words_counts_them() {
     let plan = Plan::parse("load.toml", &[LOAD, WORDS].concat()).unwrap();
     let rows = run_plan(&plan, 1.0, |_| ()).0;
-    let load = &rows[0].loads[0];
-    assert_eq!((load.requests, load.failed()), (20, 0), "{:?}", load.errors);
+    let loads = &rows[0].loads;
+    let sent: Vec<(u64, u64)> = loads.iter().map(|load| (load.requests, load.failed())).collect();
+    let errors: Vec<_> = loads.iter().map(|load| &load.errors).collect();
+    assert_eq!(sent, [(20, 0); 3], "{errors:?}");
 }
 
 /// A load of a bundled plan, small.

@@ -13,6 +13,7 @@ use crate::load::{Check, Content, Draw, Operation};
 use crate::plan::document::{CostTable, OperationTable};
 use crate::plan::file::Plan;
 use crate::plan::scalar;
+use crate::track::count_all;
 
 const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 
@@ -31,11 +32,11 @@ impl Plan {
     }
 
     /// The same operations where documents have sizes and no words: searches that count, at the cost that their table
-    /// declares. Other requests are what they are.
+    /// declares, and counts of all documents. Other requests are what they are.
     pub(super) fn as_costs(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>> {
         let mut operations = Vec::new();
         for table in &self.document.operation {
-            let operation = self.operation(table)?;
+            let mut operation = self.operation(table)?;
             operations.push(match &operation.content {
                 Content::Pattern { path, parameters, check: Check::Search, .. } => {
                     let body = match &table.cost {
@@ -53,7 +54,10 @@ impl Plan {
                     };
                     Operation { name: operation.name.clone(), content }
                 }
-                _ => operation,
+                _ => {
+                    count_all(&mut operation.content);
+                    operation
+                }
             });
         }
         let of = |name: &Spanned<String>| operations.iter().find(|o| o.name == *name.get_ref());
