@@ -42,5 +42,5 @@ fn what_only_the_embedded_engine_has_is_said() {
     refused(&[&RUN[..], &["--heap", "big"]].concat(), &["512m"]);
     refused(&[&RUN[..], &["--heap", "99999g"]].concat(), &["of memory; write a smaller heap"]);
     let remote = ["run", "remote-recovery", "--on", "opensearch", "--variant", "1 MB x 1"];
-    refused(&remote, &["there are default, not throttled"]);
+    refused(&remote, &["Variants: default, not throttled"]);
 }
