@@ -96,9 +96,11 @@ impl Finding {
     }
 
     /// Whether another finding has the same cause in the same place. Followers of one leader stop for reasons of their
-    /// own, each of which asks for something else.
+    /// own, each of which asks for something else. Copies that wait for a slot are one finding, at one of the nodes
+    /// whose slots are taken: which one that is changes while nothing else does.
     pub(crate) fn names_the_same_as(&self, other: &Finding) -> bool {
-        self.class == other.class && self.place == other.place && self.reason() == other.reason()
+        let is_there = self.place == other.place || self.class == Class::AllocationSlots;
+        self.class == other.class && is_there && self.reason() == other.reason()
     }
 
     /// What a follower that stopped says of itself, without its name; none of another cause. What follows the reason is

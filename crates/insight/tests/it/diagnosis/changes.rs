@@ -3,8 +3,8 @@
 use insight::diagnosis::{Changes, Pair, changes};
 use record::observation::Observation;
 
-use super::{LIMIT, looks_at};
-use crate::common::{MAX_BYTES, MB, node, rtt, series, settings};
+use super::{LIMIT, looks_at, looks_at_rest};
+use crate::common::{MAX_BYTES, MB, node, rtt, series, settings, waiting};
 
 fn throttled(limit: &str, rate: u64) -> Vec<(f64, Observation)> {
     looks_at(rate, |look, s| {
@@ -48,6 +48,20 @@ fn what_holds_as_before_is_said_as_it_was_and_as_it_is() {
     let unchanged = between(&then, &then);
     assert_eq!(unchanged.stayed.len(), 1);
     assert!(unchanged.settings.is_empty() && unchanged.nodes_gone.is_empty());
+}
+
+/// The trap: slots of several nodes are taken, and now this one and now that one is named.
+#[test]
+fn copies_that_wait_for_a_slot_at_another_node_wait_as_before() {
+    let at = |node: &str| {
+        looks_at_rest(|look, _| {
+            look.waiting = [waiting("throttled", &[(node, "throttling", "THROTTLE")])].into();
+        })
+    };
+    let changed = between(&at("a"), &at("b"));
+    assert_eq!((changed.gone.len(), changed.came.len()), (0, 0), "{changed:?}");
+    let [Pair { is, .. }] = &changed.stayed[..] else { panic!("{changed:?}") };
+    assert!(is.starts_with("allocation slots: "), "{changed:?}");
 }
 
 #[test]
