@@ -98,7 +98,8 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
 
 /// The rates at which bytes came. Where a chunk takes longer than from one look to the next, looks that saw nothing
 /// belong to the one that saw it come, in parts so long that the look in which it falls changes little. What has not
-/// come yet counts as nothing once it is late.
+/// come yet counts as nothing once it is late: later than any before, as chunks of several recoveries at one limiter
+/// come unevenly.
 fn rates(steps: &[Step]) -> Vec<f64> {
     let (mut rates, mut part, mut late) = (Vec::new(), Vec::new(), 0);
     let (mut waited_ms, mut gap_ms) = (0.0, 0.0);
@@ -109,7 +110,7 @@ fn rates(steps: &[Step]) -> Vec<f64> {
             late += usize::from(waited_ms > gap_ms * CHANGE);
             continue;
         }
-        (gap_ms, waited_ms, late) = (waited_ms, 0.0, 0);
+        (gap_ms, waited_ms, late) = (waited_ms.max(gap_ms), 0.0, 0);
         if part.len() == 1 || part.len() >= PRESENT_STEPS {
             rates.push(rate_of(&part));
             part.clear();
@@ -183,9 +184,10 @@ mod tests {
         assert_eq!(of(&[0, 6, 0, 6, 0, 6, 0, 6, 0]), [3.0, 3.0]);
         assert_eq!(of(&[0, 6, 6, 0, 6, 6]), [4.0, 4.0]);
         assert_eq!(of(&[5, 6, 7]), [5.0, 6.0, 7.0], "each look saw some come");
-        // Nothing is late before it is half as late again as the one before.
+        // Nothing is late before it is half as late again as any before.
         assert_eq!(of(&[6, 6, 0]), [6.0, 6.0]);
         assert_eq!(of(&[6, 6, 0, 0, 0]), [6.0, 6.0, 0.0, 0.0]);
+        assert_eq!(of(&[6, 0, 0, 6, 6, 0, 0, 0]), [6.0, 2.0, 6.0]);
         assert_eq!(of(&[0, 0, 6, 0, 0, 6, 0, 0, 0, 0]), [2.0, 2.0]);
         assert_eq!((of(&[0, 0]), of(&[0, 6])), (vec![0.0, 0.0], vec![3.0]));
     }
