@@ -46,9 +46,9 @@ pub(crate) struct Args {
     /// Print the rules: what is recognised by what, with thresholds, and what lifts it.
     #[arg(long, conflicts_with_all = ["what", "span", "interval", "json", "probe", "record", "diff", "runs"])]
     rules: bool,
-    /// Change settings for seconds, to tell apart what looks the same, and put them back: a limit a fifth lower or,
-    /// where few chunks pass, half of it, chunks doubled, one slot more. Each change is written to a journal in a run
-    /// directory first, for `narrows restore`.
+    /// Change settings, each for up to half a minute, to tell apart what looks the same, and put them back: a limit a
+    /// fifth lower or, where few chunks pass, half of it, chunks doubled, one slot more. Each change is written to a
+    /// journal in a run directory first, for `narrows restore`.
     #[arg(long)]
     probe: bool,
     /// Keep what the cluster is asked and answers in a new file there, with the times, so that `narrows explain DIR`

@@ -211,7 +211,8 @@ async fn work(
             Step::Look => {}
             Step::Done => return Ok(()),
             Step::Set(probe) => {
-                tell(format!("{}: {} for some seconds", probe.setting, probe.to));
+                let least_s = probe.changed_ms() / 1e3;
+                tell(format!("{}: {} for {least_s:.0} s at least", probe.setting, probe.to));
                 let set = match &lease {
                     Some(lease) => {
                         lease.set(borrowed, &probe.setting, &probe.found, &probe.to).await

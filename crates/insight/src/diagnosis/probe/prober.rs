@@ -222,7 +222,14 @@ fn back_ms(probe: &Probe) -> f64 {
 
 /// How long a change and its way back take at least.
 fn round_ms(probe: &Probe) -> f64 {
-    settle_ms(probe.passes_in_ms) + probe.measure_ms + back_ms(probe)
+    probe.changed_ms() + back_ms(probe)
+}
+
+impl Probe {
+    /// How long its setting is changed, at least: in milliseconds.
+    pub fn changed_ms(&self) -> f64 {
+        settle_ms(self.passes_in_ms) + self.measure_ms
+    }
 }
 
 /// Why a probe is not made whose round takes longer than a probe may.
