@@ -190,6 +190,20 @@ fn a_lull_tells_the_recovery_from_its_neighbour() {
     }
 }
 
+/// The trap: the limit is half of a rate that the recovery has lost while the brake was made, and limits nothing.
+#[test]
+fn a_lull_halves_the_rate_of_when_it_is_made() {
+    let mut looks = 0;
+    let mut model = Model::new("opensearch", move |now| {
+        looks += 1;
+        now.limit.min(if looks > 28 { 8e6 } else { 2e7 })
+    });
+    model.cpu = |rate| (rate / 2e7 * 95.0) as u64;
+    let found = model.explain();
+    let lull = reading(&found, Kind::Lull);
+    assert_eq!((lull.probe.to.as_str(), &lull.reading), ("3907kb", &Reading::Follows), "{lull:?}");
+}
+
 /// A device that serves many requests at once has work all the time at half the rate, too: whose bytes it moves tells.
 #[test]
 fn a_disk_that_stays_busy_is_blamed_on_others_where_it_moves_their_bytes() {

@@ -5,7 +5,7 @@ use record::units::{parse_size, show_size_setting};
 
 use super::meter::{Meter, Whose};
 use super::prober::{MEASURE_MS, PROBE_MS, SAMPLES, settle_ms};
-use super::result::{Kind, Probe};
+use super::result::{Kind, Probe, as_limit};
 use crate::diagnosis::busiest::{Busiest, busiest};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::diagnose::Diagnosis;
@@ -84,27 +84,31 @@ fn brake(series: &Series<'_>, diagnosis: &Diagnosis, busiest: &Busiest<'_>) -> O
         place: busiest.node.clone(),
         passes_in_ms,
         measure_ms,
-        meter: Meter::Together {
-            whose: Whose::Limiter(busiest.node.clone(), busiest.knobs),
-            steady: true,
-        },
+        meter: passes(busiest),
+        of_rate: None,
     })
+}
+
+/// The rate of all that pass the busiest limiter.
+fn passes(busiest: &Busiest<'_>) -> Meter {
+    let whose = Whose::Limiter(busiest.node.clone(), busiest.knobs);
+    Meter::Together { whose, steady: true }
 }
 
 fn lull(series: &Series<'_>, busiest: &Busiest<'_>, place: &str, disk: bool) -> Option<Probe> {
     let (name, found) = limiter(series, busiest)?;
-    let kib = (busiest.node_bytes_per_s * LULL.value / 1024.0).ceil().max(1.0);
     Some(Probe {
         kind: Kind::Lull,
         setting: name.to_owned(),
         found,
-        to: show_size_setting(kib as u64 * 1024),
+        to: as_limit(busiest.node_bytes_per_s * LULL.value),
         factor: LULL.value,
         later_only: false,
         place: place.to_owned(),
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
         measure_ms: MEASURE_MS.value,
         meter: Meter::Busy { node: place.to_owned(), disk },
+        of_rate: Some(passes(busiest)),
     })
 }
 
@@ -131,6 +135,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
         measure_ms: MEASURE_MS.value,
         meter,
+        of_rate: None,
     };
     let chunks = busiest.knobs.chunks_setting(series);
     if let Some((name, default, most)) = chunks.filter(|(.., most)| count < f64::from(*most)) {
@@ -162,5 +167,6 @@ fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
         measure_ms: MEASURE_MS.value,
         // A further slot also fills the gaps between one recovery and the next, so steps with those count.
         meter: Meter::Together { whose: Whose::All, steady: false },
+        of_rate: None,
     })
 }

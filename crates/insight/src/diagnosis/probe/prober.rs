@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use record::units::{parse_size, show_seconds};
 
 use super::meter::{Meter, Span, Whose};
-use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
+use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading, as_limit};
 use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::diagnosis::threshold::{LIMIT_USED, Threshold, at};
 use crate::stats::{MIN_LAPS, Part, mean_of, mean_ratio_interval};
@@ -126,6 +126,7 @@ impl Prober {
             }
             Phase::Before => match active.measure(series, span) {
                 Measured::Whole => {
+                    active.plan_anew(series, span);
                     active.enter(Phase::Set, now_ms);
                     Step::Set(Box::new(active.probe.clone()))
                 }
@@ -264,6 +265,14 @@ impl Active {
         self.entered_ms = now_ms;
     }
 
+    /// A lull leaves half of the rate that was seen just before it: other probes were made since it was planned.
+    fn plan_anew(&mut self, series: &Series<'_>, span: Span) {
+        let rate = self.probe.of_rate.as_ref();
+        if let Some(rate) = rate.and_then(|rate| mean_of(&rate.samples(series, span, false))) {
+            self.probe.to = as_limit(rate * self.probe.factor);
+        }
+    }
+
     /// Takes the samples of a phase once there are enough of them.
     fn measure(&mut self, series: &Series<'_>, span: Span) -> Measured {
         let during = self.phase == Phase::During;
@@ -387,6 +396,7 @@ mod tests {
             passes_in_ms: 0.0,
             measure_ms: (PROBE_MS.value - 2.0 * SETTLE_MS.value) / 1.5,
             meter: Meter::Together { whose: Whose::All, steady: true },
+            of_rate: None,
         };
         let looks: Vec<_> = (0..=5).map(|s| (s as f64 * 1e3, look(s))).collect();
         let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));

@@ -1,6 +1,7 @@
 //! A probe, and what it said.
 
 use record::observation::Setting;
+use record::units::show_size_setting;
 use serde::Serialize;
 
 use super::meter::Meter;
@@ -46,6 +47,9 @@ pub struct Probe {
     pub(super) measure_ms: f64,
     #[serde(skip)]
     pub(super) meter: Meter,
+    /// Of a lull the rate of which it leaves a half.
+    #[serde(skip)]
+    pub(super) of_rate: Option<Meter>,
 }
 
 /// How much of the change the measure followed.
@@ -87,6 +91,11 @@ pub struct ProbeResult {
     pub elasticity: Option<Elasticity>,
     /// What it says.
     pub reading: Reading,
+}
+
+/// A limit as it is set, in whole kilobytes.
+pub(super) fn as_limit(bytes_per_s: f64) -> String {
+    show_size_setting((bytes_per_s / 1024.0).ceil().max(1.0) as u64 * 1024)
 }
 
 impl Probe {
