@@ -160,7 +160,7 @@ impl Fit {
             _ => {
                 let (from, to) = path.split_once(TO).unwrap_or((&path, ""));
                 let node = |before: &str, node: &str| {
-                    format!("{before}{}", short(node, self.path_room.saturating_sub(TO.len())))
+                    format!("{before}{}", short(node, self.path_room.saturating_sub(before.len())))
                 };
                 vec![name, node("", from), node(TO, to)]
             }

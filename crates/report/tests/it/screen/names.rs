@@ -54,6 +54,11 @@ fn a_long_name_of_a_node_is_whole_and_columns_make_room() {
         assert_eq!(screen[at + 1].trim_end(), format!(" > {target}"), "{text}");
         assert!(screen.iter().any(|line| line.starts_with(longer)), "{text}");
     }
+    let source = "y".repeat(58);
+    view.recoveries[0].source = Some(source.clone());
+    let screen = shown(&view, 60, 24);
+    assert!(screen.iter().any(|line| line.trim_end() == source), "{}", screen.join("\n"));
+    view.recoveries[0].source = Some(names[0].into());
     // Only a name that is longer than a line is cut.
     let is_cut = |line: &String| line.contains('…') && line.trim_end().ends_with("-17");
     let screen = shown(&view, 40, 24);
