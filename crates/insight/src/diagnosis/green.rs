@@ -120,9 +120,12 @@ pub fn time_to_green(series: &Series<'_>, paces: &[Pace], diagnosis: &Diagnosis)
     if needed.is_empty() {
         return TimeToGreen::unknown("copies are missing, and none of them recovers now");
     }
-    let green = match by_bytes(series, last, &needed, &blocked) {
-        Ok(green) => green,
-        Err(why) => by_count(series, &blocked).unwrap_or_else(|| TimeToGreen::unknown(why)),
+    let by_bytes = by_bytes(series, last, &needed, &blocked);
+    // Rates of copies that come between two looks are not among those that are known.
+    let green = match by_bytes {
+        Ok(green) if !needed.iter().any(|pace| has_just_begun(pace)) => green,
+        by_bytes => by_count(series, &blocked)
+            .unwrap_or_else(|| by_bytes.unwrap_or_else(TimeToGreen::unknown)),
     };
     green.without(&blocked)
 }
@@ -206,6 +209,12 @@ fn needed<'p>(last: &Observation, paces: &'p [Pace]) -> Vec<&'p Pace> {
     if missing.is_empty() { active } else { missing }
 }
 
+/// Whether a recovery that copies files was seen once, so that it has no rate yet.
+fn has_just_begun(pace: &Pace) -> bool {
+    let is_told = pace.total_bytes.is_some() && pace.done_bytes.is_some();
+    pace.stage == "INDEX" && pace.now_bytes_per_s.is_none() && is_told
+}
+
 /// What is left of the recoveries that go on.
 #[derive(Default)]
 struct Left {
@@ -217,11 +226,16 @@ struct Left {
     late_s: f64,
     /// The last replay of operations ends so early.
     replayed_s: f64,
+    /// Those that have just begun, and their bytes: they share what the others bring, as copies that wait do.
+    begun: Vec<String>,
+    begun_bytes: f64,
 }
 
 impl Left {
     fn add(&mut self, pace: &Pace) -> Result<(), String> {
         let name = || format!("{}[{}]", pace.index, pace.shard);
+        let bytes = pace.total_bytes.zip(pace.done_bytes);
+        let bytes = bytes.map(|(total, done)| total.saturating_sub(done) as f64);
         match (pace.stage.as_str(), pace.eta_s) {
             ("VERIFY_INDEX" | "FINALIZE" | "DONE", _) => {}
             ("TRANSLOG", Some((soon, late))) => {
@@ -229,8 +243,7 @@ impl Left {
                 self.late_s = self.late_s.max(late);
             }
             (_, Some((soon, late))) => {
-                let bytes = pace.total_bytes.zip(pace.done_bytes);
-                let bytes = bytes.map_or(0, |(total, done)| total.saturating_sub(done)) as f64;
+                let bytes = bytes.unwrap_or(0.0);
                 self.bytes += bytes;
                 if bytes > 0.0 && soon > 0.0 {
                     self.high_bytes_per_s += bytes / soon;
@@ -238,32 +251,51 @@ impl Left {
                 }
                 self.late_s = self.late_s.max(late);
             }
-            (_, None) => return Err(format!("the rate of {} is not known yet", name())),
+            (_, None) if has_just_begun(pace) => {
+                self.begun.push(name());
+                self.begun_bytes += bytes.unwrap_or(0.0);
+            }
+            (_, None) => return Err(no_rate(&name())),
         }
         Ok(())
     }
 
     /// Earliest, if a recovery that ends leaves its rate to the others; latest, if each keeps to its own.
     fn within(self, active: usize, queued: Queued) -> Result<TimeToGreen, String> {
-        if queued.copies > 0 && self.low_bytes_per_s <= 0.0 {
+        let is_at_rest = self.low_bytes_per_s <= 0.0;
+        if let Some(name) = self.begun.first().filter(|_| is_at_rest) {
+            return Err(no_rate(name));
+        }
+        if queued.copies > 0 && is_at_rest {
             return Err("nothing is copied now, and copies wait".to_owned());
         }
         let shared = |bytes: f64, rate: f64| if rate > 0.0 { bytes / rate } else { 0.0 };
-        let soon = shared(self.bytes + queued.least_bytes, self.high_bytes_per_s);
-        let late = shared(self.bytes + queued.most_bytes, self.low_bytes_per_s);
-        let late = if queued.copies > 0 { late } else { 0.0 };
+        let left = self.bytes + self.begun_bytes;
+        let soon = shared(left + queued.least_bytes, self.high_bytes_per_s);
+        let late = shared(left + queued.most_bytes, self.low_bytes_per_s);
+        let late = if queued.copies > 0 || !self.begun.is_empty() { late } else { 0.0 };
         let soon_s = soon.max(self.replayed_s);
         Ok(TimeToGreen::Within {
             soon_s,
             late_s: late.max(self.late_s).max(soon_s) + ENDS_S,
-            rests_on: rests_on(active, &queued),
+            rests_on: rests_on(active, self.begun.len(), &queued),
         })
     }
 }
 
-fn rests_on(active: usize, queued: &Queued) -> String {
-    let recoveries =
-        counted(active, "recovery at its current rate", "recoveries at their current rates");
+fn no_rate(name: &str) -> String {
+    format!("the rate of {name} is not known yet")
+}
+
+fn rests_on(active: usize, begun: usize, queued: &Queued) -> String {
+    let mut recoveries = counted(
+        active - begun,
+        "recovery at its current rate",
+        "recoveries at their current rates",
+    );
+    if begun > 0 {
+        recoveries += &format!(" and {begun} more that just began");
+    }
     if queued.copies == 0 {
         return format!("{recoveries}; replaying operations afterwards comes on top");
     }

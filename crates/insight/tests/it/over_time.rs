@@ -82,6 +82,21 @@ fn copies_that_wait_come_on_top_and_their_size_is_said() {
     assert!(rests_on.contains("3 copies that wait") && rests_on.contains("50.0 GB"), "{rests_on}");
 }
 
+/// The trap: at its first look a copy that got a slot has no rate, and each time that left the whole unknown.
+#[test]
+fn a_copy_that_just_began_shares_what_the_others_bring() {
+    let plain: Vec<_> = (0..=9).map(|s| look(s, 0)).collect();
+    let mut with_new = plain.clone();
+    let last = with_new.last_mut().unwrap();
+    last.recoveries.push(recovery("new", 0, 0));
+    let new = copy("new", "INITIALIZING", Some("b"));
+    last.waiting = last.waiting.iter().cloned().chain([new]).collect();
+    let (one, two) = (green(&plain), green(&with_new));
+    let ((soon, late, _), (soon_2, late_2, rests_on)) = (within(&one), within(&two));
+    assert!(soon_2 > 1.9 * soon && late_2 > 1.9 * late, "{soon_2} {late_2}");
+    assert!(rests_on.starts_with("1 recovery at its current rate and 1 more that"), "{rests_on}");
+}
+
 /// Of many small copies none is seen twice, so that none has a rate. How many are missing falls all the same.
 #[test]
 fn many_small_copies_are_reckoned_by_their_number() {
