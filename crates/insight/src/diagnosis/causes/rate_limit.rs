@@ -64,7 +64,7 @@ pub(super) static CAUSE: Cause = Cause {
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
-        probe: "limit -20 %: rate -20 %",
+        probe: "limit -20 % (-50 % where few chunks pass): the rate falls as much",
     },
     judges: &[Judge::Copying(judge), Judge::Cluster(of_snapshot)],
 };
