@@ -312,6 +312,8 @@ fn one_more_slot_brings_more_or_is_shared() {
         assert_eq!(reading(&found, Kind::Slots).reading, reading_is, "{found:#?}");
         let slots = found.findings.iter().find(|f| f.class == Class::AllocationSlots).unwrap();
         assert_eq!(slots.strength, strength, "{slots:#?}");
+        let is_raised = slots.lift.as_ref().is_some_and(|lift| lift.to.is_some());
+        assert_eq!(is_raised, rises, "what brought nothing is not advised: {slots:#?}");
     }
 }
 

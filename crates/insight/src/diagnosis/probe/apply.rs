@@ -17,6 +17,10 @@ pub(super) const MOSTLY_OWN: Threshold =
     at("recovery bytes over device bytes, from which on its time tells nothing against it", 0.8);
 pub(super) const SHARED: Threshold = at("strength of slots that would share the same rate", 0.3);
 
+/// What to do where one more slot brought nothing.
+const SHARES: &str =
+    "lift what holds the recoveries that have a slot; more slots would share the same";
+
 /// Confirms, corrects or takes back findings; every result becomes evidence where it speaks of one. `series` is what
 /// the diagnosis was made of, and what was seen while probes were made.
 pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Series<'_>) {
@@ -242,7 +246,7 @@ fn slots(diagnosis: &mut Diagnosis, result: &ProbeResult, rises: bool) {
             confirm(finding, result);
         } else {
             finding.strength = SHARED.value;
-            finding.gain = None;
+            (finding.lift, finding.gain) = (Some(Lift::action(SHARES)), None);
             finding.evidence.push(evidence(result));
             finding.sentence += "; but with one more the sum stays: they share what holds them";
         }
