@@ -268,7 +268,8 @@ impl Active {
     /// A lull leaves half of the rate that was seen just before it: other probes were made since it was planned.
     fn plan_anew(&mut self, series: &Series<'_>, span: Span) {
         let rate = self.probe.of_rate.as_ref();
-        if let Some(rate) = rate.and_then(|rate| mean_of(&rate.samples(series, span, false))) {
+        let rate = rate.and_then(|rate| mean_of(&rate.samples(series, span, false)));
+        if let Some(rate) = rate.filter(|rate| *rate > 0.0) {
             self.probe.to = as_limit(rate * self.probe.factor);
         }
     }
