@@ -4,6 +4,7 @@ use record::names::did_you_mean;
 
 use super::histogram::{auto_histogram, histogram};
 use super::limits::{AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, PERCENTS, few};
+use super::options::Options;
 use super::pipeline::over_path;
 use super::places::grid;
 use super::query::query;
@@ -16,7 +17,7 @@ use crate::aggregation::{
 };
 use crate::error::{Result, ensure, illegal, parsing};
 use crate::grid::tile_of_key;
-use crate::json::{Member, Node, Options, Value};
+use crate::json::{Member, Node, Value};
 use crate::pipeline::PipelineKind::{
     AvgBucket, CumulativeSum, MaxBucket, MinBucket, StatsBucket, SumBucket,
 };

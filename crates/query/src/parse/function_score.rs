@@ -1,8 +1,9 @@
 //! `function_score` from JSON.
 
+use super::options::Options;
 use super::query::Reader;
 use crate::error::{Result, ensure};
-use crate::json::{Node, Options};
+use crate::json::Node;
 use crate::query::{FunctionScore, Query, ScoreFunction};
 use crate::score::{ScoreKind, Shape};
 use crate::value::Literal;

@@ -1,10 +1,11 @@
 //! `highlight` from JSON.
 
 use super::limits::{MAX_HIGHLIGHT_FIELDS, MAX_TAG_BYTES};
+use super::options::Options;
 use super::query;
 use crate::error::{Result, ensure, illegal};
 use crate::highlight::{Highlight, HighlightField};
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 use crate::refused;
 
 /// Options of a field, which may stand above all fields, too.

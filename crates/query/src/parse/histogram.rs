@@ -1,11 +1,12 @@
 //! Histograms from JSON.
 
+use super::options::Options;
 use super::query::{date_format, time_zone};
 use crate::aggregation::AggregationKind;
 use crate::date::{self, CalendarUnit};
 use crate::error::{Result, ensure, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 use crate::value::Literal;
 
 /// Milliseconds beyond which nothing lies that a date could be.

@@ -1,11 +1,12 @@
 //! What hits show, from JSON; and `top_hits`.
 
 use super::limits::{MAX_COLUMN_FIELDS, MAX_INNER_WINDOW, SOURCE_PATTERNS, few};
+use super::options::Options;
 use super::{query, sort};
 use crate::aggregation::AggregationKind;
 use crate::error::{Result, SearchError, Spot, ensure, illegal, parsing};
 use crate::hits::{ColumnField, SortKey, TopHits};
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 use crate::mapping::is_metadata;
 use crate::source::SourceFilter;
 

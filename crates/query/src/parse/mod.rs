@@ -6,6 +6,7 @@ mod highlight;
 mod histogram;
 mod hits;
 mod limits;
+mod options;
 mod pipeline;
 mod places;
 mod query;

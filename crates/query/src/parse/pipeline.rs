@@ -1,12 +1,13 @@
 //! Pipeline aggregations from JSON: what each reads, whether that is there, and which of them comes first.
 
 use super::limits::{MAX_PIPELINES, few};
+use super::options::Options;
 use super::sort;
 use crate::aggregation::{Aggregation, AggregationKind, FiltersShape};
 use crate::date::{CalendarUnit, fixed_interval_ms};
 use crate::error::{Result, SearchError, Spot, ensure, illegal, parsing};
 use crate::hits::{SortKey, SortTarget};
-use crate::json::{Member, Node, Options};
+use crate::json::{Member, Node};
 use crate::pipeline::{Pipeline, PipelineKind};
 
 /// One that reads the numbers at `buckets_path`.

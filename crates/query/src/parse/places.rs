@@ -1,12 +1,13 @@
 //! Points, boxes, areas and grids of the Earth, from JSON.
 
 use super::limits::{POLYGON_POINTS, few};
+use super::options::Options;
 use super::terms::sizes;
 use crate::aggregation::AggregationKind;
 use crate::error::{Result, ensure, parsing};
 use crate::geo::{self, Polygon};
 use crate::grid::{Grid, MAX_LETTERS, MAX_ZOOM, letters_within};
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 use crate::query::FieldQuery;
 use crate::value::{is_point, point as point_of_text};
 

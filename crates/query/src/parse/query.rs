@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use record::names::did_you_mean;
 
 use super::limits::{Clauses, MAX_BOOL_DEPTH, MAX_TERMS};
+use super::options::Options;
 use super::places::{corners, point, shape, sides};
 use super::query_string::{QueryString, escaped};
 use crate::error::{Result, SearchError, ensure, illegal, parsing};
 use crate::geo;
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 use crate::query::{
     BoolQuery, FieldQuery, FieldsQuery, Fuzziness, MinimumShouldMatch, Query, QueryKind, RangeEnd,
     RangeQuery,

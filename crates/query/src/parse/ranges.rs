@@ -1,11 +1,12 @@
 //! Aggregations of ranges from JSON: of numbers, of dates, of distances.
 
 use super::limits::{RANGES, few};
+use super::options::Options;
 use super::places::{point, unit_m};
 use super::query::{date_format, time_zone};
 use crate::aggregation::{AggregationKind, DateRanges, Distances, RangeBucket};
 use crate::error::{Result, ensure};
-use crate::json::{Node, Options};
+use crate::json::Node;
 
 pub(super) fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
     Ok(AggregationKind::DateRange(DateRanges {

@@ -1,10 +1,11 @@
 //! `sort` and `search_after` from JSON.
 
 use super::limits::{SORT_KEYS, SORT_POINTS, few};
+use super::options::Options;
 use super::places::{point, unit_m};
 use crate::error::{Result, ensure, illegal, parsing};
 use crate::hits::{SortDistance, SortKey, SortMissing, SortTarget, SortValue};
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 use crate::refused::{SORTS, refusal};
 use crate::request::SearchRequest;
 use crate::value::Literal;

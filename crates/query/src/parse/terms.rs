@@ -1,9 +1,10 @@
 //! The aggregation `terms` from JSON, and how many buckets are shown.
 
 use super::limits::{MAX_TERMS, MAX_TERMS_SIZE, few};
+use super::options::Options;
 use crate::aggregation::{AggregationKind, Chosen};
 use crate::error::{Result, ensure};
-use crate::json::{Node, Options, Value};
+use crate::json::{Node, Value};
 
 /// How many buckets are shown.
 pub(super) fn size(options: &Options<'_>, name: &str) -> Result<Option<usize>> {
