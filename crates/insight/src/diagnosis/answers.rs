@@ -18,11 +18,6 @@ impl Answers {
         Answers(answers.map(|(class, answer)| (class, answer.map(Box::new))).collect())
     }
 
-    /// What was found, in the order of the table.
-    pub(crate) fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.0.iter().filter_map(|(_, answer)| answer.as_deref().ok())
-    }
-
     /// Takes the strongest finding out, where one is so strong; of equals the first of the table.
     pub(crate) fn take_strongest(&mut self, least: f64) -> Option<Box<Finding>> {
         let at = self.place_of_strongest(least)?;
@@ -62,12 +57,13 @@ impl Answers {
     }
 
     /// The first that was found, which knows what speaks against the others; without one, what speaks against all.
-    pub(crate) fn first(self) -> Result<Finding, Rivals> {
-        let Some(first) = self.findings().next().cloned() else {
+    pub(crate) fn first(mut self) -> Result<Finding, Rivals> {
+        let found = self.0.iter().position(|(_, answer)| answer.is_ok());
+        let Some(mut first) = found.and_then(|at| self.0.remove(at).1.ok()) else {
             return Err(self.ruled_out(Class::Unknown));
         };
-        let ruled_out = self.ruled_out(first.class);
-        Ok(Finding { ruled_out, ..first })
+        first.ruled_out = self.ruled_out(first.class);
+        Ok(*first)
     }
 }
 

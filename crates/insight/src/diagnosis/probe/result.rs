@@ -71,9 +71,9 @@ pub enum Reading {
     Follows,
     /// The measure does not follow it.
     Stays,
-    /// The probe does not tell; why, in words.
+    /// The probe does not tell, or was not tried: why, in words.
     Open(String),
-    /// The probe did not take place, or was given up: why, in words.
+    /// The change could not be made, or somebody else changes settings: why, in words.
     GivenUp(String),
 }
 

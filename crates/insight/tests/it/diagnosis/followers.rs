@@ -515,6 +515,9 @@ fn few_sockets_to_a_proxy_hold_reads_that_wait_for_each_other_in_them() {
     for part in ["5.75 round trips", "a window of 10.0 kB a socket"] {
         assert!(held.sentence.contains(part), "{}", held.sentence);
     }
+    // What these sockets hold are its reads: that is no other cause, and no weaker one.
+    let other = |class: Class| held.ruled_out.iter().any(|one| one.class == class);
+    assert!(!other(Class::FollowerReader) && other(Class::FollowerWriter), "{held:#?}");
     let lift = held.lift.unwrap();
     let setting = "cluster.remote.eu.proxy_socket_connections";
     assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(setting), Some("18")));
