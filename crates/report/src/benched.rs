@@ -109,11 +109,11 @@ impl Bench {
         text
     }
 
-    /// A page of documentation; `command` made it, and pictures stand beside it.
-    pub fn markdown(&self, command: &str) -> String {
+    /// A page of documentation; `command` of `build` made it, and pictures stand beside it.
+    pub fn markdown(&self, command: &str, build: &str) -> String {
         let mut text = format!(
-            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\n{HALVES}\n[README.md](README.md) says what a case \
-             is and what each figure means.\n\n",
+            "# Verdicts on trial: {}\n\nWritten by `{command}`\nof narrows {build}.\n\n{HALVES}\n\
+             [README.md](README.md) says what a case is and what each figure means.\n\n",
             self.target
         );
         text.push_str(&format!(
@@ -397,7 +397,8 @@ mod tests {
     fn how_often_the_next_limit_is_right_stands_below_the_scores_where_there_are_two_causes() {
         let mut bench = bench();
         let says = |bench: &Bench, words: &str| {
-            [bench.text(), bench.markdown("narrows diagnose")].iter().all(|all| all.contains(words))
+            let page = bench.markdown("narrows diagnose", "0.1.0");
+            [bench.text(), page].iter().all(|all| all.contains(words))
         };
         assert!(says(&bench, "next right: 0 %, of the cases with two causes"), "{}", bench.text());
         bench.cases[0].next = Some(Class::Disk);
@@ -423,7 +424,7 @@ mod tests {
         bench.cases[2].seconds = None;
         bench.cases[0].probed = Some(vec![Class::RateLimit]);
         bench.cases[0].probed_seconds = Some(12.3);
-        let page = bench.markdown("narrows diagnose");
+        let page = bench.markdown("narrows diagnose", "0.1.0");
         assert!(first(&page, "| looking |").ends_with("| 0.7 s"), "{page}");
         assert!(first(&page, "| with probes |").ends_with("| 12.3 s"), "{page}");
         assert!(first(&page, "| looking, severity 2 |").ends_with("| 0.7 s"), "{page}");
@@ -436,7 +437,7 @@ mod tests {
         let halves = "\nScores are those of the odd seeds; ";
         assert!(bench.text().contains(halves), "two of three cases are scored: {}", bench.text());
         assert!(bench.text().contains("right is healthy; said: so | so"), "{}", bench.text());
-        let page = bench.markdown("narrows diagnose");
+        let page = bench.markdown("narrows diagnose", "0.1.0");
         assert!(
             page.contains("\n| | cases | AC@1 |")
                 && page.contains("| gain off by | right after |\n"),
@@ -444,6 +445,7 @@ mod tests {
         );
         assert!(bench.text().contains("; why: 1 | 2\n"), "{}", bench.text());
         assert!(page.contains("| case | said | why |\n") && page.contains("| 1 \\| 2 |"), "{page}");
+        assert!(page.contains("\nWritten by `narrows diagnose`\nof narrows 0.1.0.\n"), "{page}");
         assert!(page.contains("so \\| so") && page.contains("| it costs nothing | 2 |"), "{page}");
         for svg in [bench.matrix_svg(), bench.gains_svg()] {
             assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");

@@ -4,6 +4,11 @@ use insight::diagnosis::probe::ProbeResult;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::style::wrap;
+
+/// Columns of prose on a page of documentation.
+const WIDTH: usize = 120;
+
 /// A verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
@@ -74,14 +79,17 @@ impl Diagnosed {
         text
     }
 
-    /// As a page of documentation; `command` made it.
-    pub fn markdown(&self, command: &str) -> String {
+    /// As a page of documentation; `command` of `build` made it.
+    pub fn markdown(&self, command: &str, build: &str) -> String {
+        let begins = format!(
+            "Written by `{command}` of narrows {build}. It starts two nodes of each kind, injects one cause after \
+             another, and has `narrows explain` look at it for six seconds, then with `--probe`. Bold is wrong. \
+             `narrows explain --rules` prints what each class is recognised by."
+        );
         let mut text = format!(
-            "# Diagnosis\n\nWritten by `{command}`. It starts two nodes of each kind, injects one cause after another, and has \
-             `narrows explain` look at it for six seconds, then with `--probe`. Bold is wrong. `narrows explain --rules` \
-             prints what each class is recognised by.\n\n\
-             | injected | cluster | looking | with `--probe` | also found | what lifts it |\n\
-             | --- | --- | --- | --- | --- | --- |\n"
+            "# Diagnosis\n\n{}\n\n| injected | cluster | looking | with `--probe` | also found | what lifts it |\n\
+             | --- | --- | --- | --- | --- | --- |\n",
+            wrap(&begins, WIDTH, 0)
         );
         let shown = |judged: &Judged| match judged.is_right {
             true => cell(&judged.class),
@@ -106,9 +114,10 @@ impl Diagnosed {
             let (class, sentence) = (&row.passive.class, &row.passive.sentence);
             // A diagnosis that finds nothing begins with that word.
             let of_class = sentence.strip_prefix(&format!("{class}: ")).unwrap_or(sentence);
-            text.push_str(&format!("{class}: {of_class}.\n"));
+            text.push_str(&format!("{}\n", wrap(&format!("{class}: {of_class}."), WIDTH, 0)));
             for outcome in &row.probes {
-                text.push_str(&format!("- {}\n", outcome.sentence()));
+                let line = format!("- {}", outcome.sentence());
+                text.push_str(&format!("{}\n", wrap(&line, WIDTH, 2)));
             }
         }
         text
@@ -162,12 +171,22 @@ mod tests {
         let diagnosed = Diagnosed { rows };
         assert_eq!(diagnosed.wrong(), 1);
         assert!(diagnosed.text().contains("WRONG"), "{}", diagnosed.text());
-        let page = diagnosed.markdown("narrows diagnose");
+        let page = diagnosed.markdown("narrows diagnose", "0.1.0");
         let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
         // The same case stands together, whatever was diagnosed first.
         let cases: Vec<&str> = lines[2..].iter().map(|line| &line[2..6]).collect();
         assert_eq!(cases, ["link", "link", "cpu:"], "{page}");
         assert!(lines[3].contains("**latency**") && lines[3].contains("a\\|b"), "{page}");
         assert_eq!(diagnosed.json()["rows"][2]["passive"]["is_right"], false);
+    }
+
+    #[test]
+    fn the_page_names_its_build_and_keeps_to_the_width_of_documents() {
+        let mut far = row("link", "os", true);
+        far.passive.sentence = "it is far away ".repeat(20);
+        let page = Diagnosed { rows: vec![far] }.markdown("narrows diagnose", "0.1.0 (abc)");
+        assert!(page.contains("Written by `narrows diagnose` of narrows 0.1.0 (abc). "), "{page}");
+        let wide = |line: &&str| line.chars().count() > WIDTH && !line.starts_with('|');
+        assert_eq!(page.lines().filter(wide).count(), 0, "{page}");
     }
 }

@@ -18,6 +18,8 @@ use crate::opensearch_args::OpenSearchArgs;
 use crate::runs;
 use crate::terminal::{self, say};
 
+/// The build that pages name: its version and its commit.
+const BUILD: &str = env!("NARROWS_VERSION");
 const SEED: u64 = 1;
 /// Seeds that the bench draws cases from where their number is not given.
 const CASES_VIRTUAL: u64 = 180;
@@ -156,7 +158,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let written = args.write.as_ref().map_or(Ok(()), |path| {
         let command = format!("narrows diagnose --write {}", path.display());
-        std::fs::write(path, diagnosed.markdown(&command))
+        std::fs::write(path, diagnosed.markdown(&command, BUILD))
             .with_context(|| format!("write {}", path.display()))
     });
     // Minutes of work are shown, even where the file cannot be written.
@@ -300,7 +302,7 @@ fn write_page(
         "narrows diagnose --bench --on {on}\n--seeds {seeds}{probes}{at_once} --write {to}"
     );
     for (name, text) in [
-        (".md", found.markdown(&command)),
+        (".md", found.markdown(&command, BUILD)),
         ("-matrix.svg", found.matrix_svg()),
         ("-gains.svg", found.gains_svg()),
     ] {
