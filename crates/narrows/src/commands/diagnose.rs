@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         diagnosed.rows.extend(rows?);
     }
     let written = args.write.as_ref().map_or(Ok(()), |path| {
-        let command = format!("narrows diagnose --write {}", path.display());
+        let command = format!("narrows diagnose{} --write {}", chosen(args), path.display());
         std::fs::write(path, diagnosed.markdown(&command, BUILD))
             .with_context(|| format!("write {}", path.display()))
     });
@@ -169,6 +169,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         1 => anyhow::bail!("1 verdict is not what was injected"),
         n => anyhow::bail!("{n} verdicts are not what was injected"),
     }
+}
+
+/// The options that choose what is shown, as a command line has them.
+fn chosen(args: &Args) -> String {
+    let on = args.on.iter().map(|on| format!(" --on {on}"));
+    let cases = args.cases.iter().map(|case| format!(" --case {case}"));
+    let looking = args.no_probe.then(|| " --no-probe".to_owned());
+    on.chain(cases).chain(looking).collect()
 }
 
 /// Verdicts on recordings. A wrong one fails, as nothing was drawn: each was kept to be named rightly.
@@ -376,5 +384,28 @@ fn judged(case: &NamedCase, diagnosis: &Diagnosis) -> Judged {
         sentence: first.map_or(&diagnosis.headline, |finding| &finding.sentence).clone(),
         others: diagnosis.findings.iter().skip(1).map(|f| f.class.label().to_owned()).collect(),
         lift: first.and_then(|finding| finding.lift.as_ref()?.in_words("")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Given {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_page_has_the_command_that_makes_it_again() {
+        let chosen_by = |line: &[&str]| {
+            chosen(&Given::try_parse_from([&["diagnose"][..], line].concat()).unwrap().args)
+        };
+        assert_eq!(chosen_by(&["--write", "page.md"]), "");
+        let some = ["--on", "embedded", "--case", "link", "--case", "slots", "--no-probe"];
+        assert_eq!(chosen_by(&some), " --on embedded --case link --case slots --no-probe");
     }
 }
