@@ -1,8 +1,7 @@
 //! Run directories: finding one again, and the page in it.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -167,10 +166,9 @@ fn put_page(page: &str, to: &Path) -> io::Result<()> {
         return fs::write(to, page);
     }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let readable = Permissions::from_mode(0o666);
+    // Opened here: an error of the crate names the file, of which nobody knows.
     let mut fresh = tempfile::Builder::new()
-        .permissions(readable)
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        .make_in(folder.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
     fresh.as_file_mut().write_all(page.as_bytes())?;
     fresh.persist(to)?;
     Ok(())
@@ -191,6 +189,8 @@ mod tests {
         );
         assert_eq!(written(&page), tried);
         assert!(!written(&dir.path().join("page.html")).contains("mkdir"));
+        let found = put_page("page", &page).unwrap_err().to_string();
+        assert!(!found.contains(".tmp"), "nobody asked for that file: {found}");
     }
 
     #[test]
