@@ -64,8 +64,8 @@ pub struct Curves {
     /// Where the two meet: when the follower, which had lacked operations, was first level with its leader, and how
     /// many operations it had then.
     pub met: Option<Point>,
-    /// Mean latency of each operation of a load, in ms, by its name.
-    pub latency: Vec<(String, Vec<Point>)>,
+    /// The operations of a load, window by window.
+    pub loads: Vec<LoadCurves>,
     /// Bytes a second that left the link towards the follower; empty without a link.
     pub link: Vec<Point>,
     /// What each node used.
@@ -74,6 +74,17 @@ pub struct Curves {
     pub cores: Vec<(String, Vec<Point>)>,
     /// When something was wrong, or set otherwise.
     pub shades: Vec<Shade>,
+}
+
+/// An operation of a load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadCurves {
+    /// Its name.
+    pub operation: String,
+    /// Answers a second.
+    pub per_s: Vec<Point>,
+    /// Their mean latency in ms; of windows without an answer there is none.
+    pub latency: Vec<Point>,
 }
 
 /// What one node used. Where it was away a value that is no number parts its curves.
@@ -121,7 +132,7 @@ pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
             None => of_trace(&variant.name, lap, trace, None),
         }?;
         let (begins_ms, _) = trace.span_ms()?;
-        curves.latency = latency(row, trace, begins_ms);
+        curves.loads = loads(row, trace, begins_ms);
         curves.shades = shades(&run.lines, &variant.name, begins_ms, curves.seconds);
         Some(curves)
     };
@@ -195,7 +206,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         leader_operations: followed(&trace.following, within, |s| Some(s.leader_operations)),
         follower_operations: followed(&trace.following, within, |s| Some(s.follower_operations)),
         met: trace.met().map(|met| Point { t_s: met.seconds, value: met.operations as f64 }),
-        latency: Vec::new(),
+        loads: Vec::new(),
         link: thin_rates(&rates(&link.collect::<Vec<_>>(), seconds), LINK_POINTS),
         nodes,
         cores: cores_together(trace, within),
@@ -257,18 +268,25 @@ fn steady(counted: &[(f64, u64)]) -> Vec<(f64, u64)> {
     counted.iter().take_while(|(t_s, _)| *t_s <= ends_s).map(even).collect()
 }
 
-/// Latencies of a load's operations, window by window. The last window ends with the operation's phase, give or take
-/// what was less than a window.
-fn latency(row: Option<&Row>, trace: &Trace<'_>, begins_ms: f64) -> Vec<(String, Vec<Point>)> {
+/// A load's operations, window by window. The last window ends with the operation's phase, give or take what was less
+/// than a window.
+fn loads(row: Option<&Row>, trace: &Trace<'_>, begins_ms: f64) -> Vec<LoadCurves> {
     let loads = row.map_or(&[][..], |row| &row.loads);
     let one = |(load, ends_ms): (&LoadFigures, &f64)| {
         let began_s = (ends_ms - begins_ms) / 1000.0 - load.seconds;
-        let windows = load.throughput.latency_ms.iter().enumerate();
-        let points = windows.filter_map(|(at, mean_ms)| {
-            let t_s = began_s + (at + 1) as f64 * load.throughput.window_s;
-            Some(Point { t_s: t_s.max(0.0), value: (*mean_ms)? })
-        });
-        (load.operation.clone(), thin(points.collect(), POINTS))
+        let throughput = &load.throughput;
+        let point = |(at, value): (usize, Option<f64>)| {
+            let t_s = began_s + (at + 1) as f64 * throughput.window_s;
+            Some(Point { t_s: t_s.max(0.0), value: value? })
+        };
+        let per_s = throughput.windows.iter().map(|count| *count as f64 / throughput.window_s);
+        let per_s = per_s.map(|value| Some(value).filter(|value| value.is_finite()));
+        let latency = throughput.latency_ms.iter().copied();
+        LoadCurves {
+            operation: load.operation.clone(),
+            per_s: thin(per_s.enumerate().filter_map(point).collect(), POINTS),
+            latency: thin(latency.enumerate().filter_map(point).collect(), POINTS),
+        }
     };
     loads.iter().zip(&trace.loads_end_ms).map(one).collect()
 }

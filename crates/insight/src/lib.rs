@@ -32,7 +32,7 @@ pub mod words;
 
 pub use advice::{Advice, OtherLimit, advice};
 pub use bounds::{Bounds, Ceiling};
-pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, POINTS, Point, curves};
+pub use curves::{Curves, LINK_POINTS, LoadCurves, NODE_POINTS, NodeCurve, POINTS, Point, curves};
 pub use headline::Headline;
 pub use shades::Shade;
 pub use summary::Summary;

@@ -2,17 +2,24 @@
 
 use insight::compare::Runs;
 use insight::words::each_once;
-use insight::{Curves, Point, curves};
+use insight::{Curves, LoadCurves, Point, curves};
 use maud::{Markup, html};
 
 use super::{Line, lines, tell_of_chance, what_it_is};
-use crate::page::charts::{INDEXED, LAG, Panel, RECOVERED, panels};
+use crate::page::charts::{INDEXED, LAG, Panel, RECOVERED, count_unit, panels};
 use crate::page::{STANDS_ALONE, whole};
+
+const THROUGHPUT: Panel = Panel::of(
+    "throughput",
+    "Answers a second",
+    |curve| curve.loads.first().map_or(&[], |load| load.per_s.as_slice()),
+    count_unit,
+);
 
 const LATENCY: Panel = Panel::of(
     "latency",
     "Mean latency",
-    |curve| curve.latency.first().map_or(&[], |(_, points)| points.as_slice()),
+    |curve| curve.loads.first().map_or(&[], |load| load.latency.as_slice()),
     |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
 );
 
@@ -137,8 +144,8 @@ fn charts(runs: &Runs<'_>, variant: &str, id: &str, curves: Vec<Option<Curves>>)
     for panel in [RECOVERED, INDEXED, LAG] {
         add(variant.to_owned(), id, &named, panel);
     }
-    let latencies = named.iter().flat_map(|curve| &curve.latency);
-    let operations = each_once(latencies.map(|(operation, _)| operation.as_str()));
+    let loads = named.iter().flat_map(|curve| &curve.loads);
+    let operations = each_once(loads.map(|load| load.operation.as_str()));
     for (at, operation) in operations.iter().enumerate() {
         let of_operation: Vec<Curves> = named.iter().map(|curve| only(curve, operation)).collect();
         let title = if *operation == variant {
@@ -146,19 +153,27 @@ fn charts(runs: &Runs<'_>, variant: &str, id: &str, curves: Vec<Option<Curves>>)
         } else {
             format!("{variant}, {operation}")
         };
-        add(title, &format!("{id}-{at}"), &of_operation, LATENCY);
+        for panel in [THROUGHPUT, LATENCY] {
+            add(title.clone(), &format!("{id}-{at}"), &of_operation, panel);
+        }
     }
     found
 }
 
-/// A curve with the latency of one operation alone, counted from its first window: where it begins depends on what came
+/// A curve with one operation of its load alone, counted from its first window: where it begins depends on what came
 /// before it.
 fn only(curve: &Curves, operation: &str) -> Curves {
-    let of = curve.latency.iter().find(|(name, _)| name == operation);
-    let points = of.map_or(&[][..], |(_, points)| points.as_slice());
-    let begins_s = points.first().map_or(0.0, |point| point.t_s);
-    let points: Vec<Point> =
-        points.iter().map(|point| Point { t_s: point.t_s - begins_s, ..*point }).collect();
-    let seconds = points.last().map_or(0.0, |point| point.t_s);
-    Curves { latency: vec![(operation.to_owned(), points)], seconds, ..curve.clone() }
+    let found = curve.loads.iter().find(|load| load.operation == operation);
+    let load = found.cloned().unwrap_or_default();
+    let ends = |of: fn(&[Point]) -> Option<&Point>| {
+        let points = [&load.per_s, &load.latency].into_iter().filter_map(move |points| of(points));
+        points.map(|point| point.t_s)
+    };
+    let begins_s = ends(<[Point]>::first).reduce(f64::min).unwrap_or(0.0);
+    let seconds = ends(<[Point]>::last).fold(begins_s, f64::max) - begins_s;
+    let since = |points: &[Point]| -> Vec<Point> {
+        points.iter().map(|point| Point { t_s: point.t_s - begins_s, ..*point }).collect()
+    };
+    let (per_s, latency) = (since(&load.per_s), since(&load.latency));
+    Curves { loads: vec![LoadCurves { per_s, latency, ..load }], seconds, ..curve.clone() }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use insight::load::{Case, Metric, cases, changes, compared, figures, pairs, total};
 use insight::words::{each_once, three_digits};
-use insight::{Curves, Point, Summary, VariantLoad};
+use insight::{Curves, LoadCurves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
 use super::charts::{SERIES, SMALL, WIDTHS, shaded, shades_of};
@@ -53,8 +53,36 @@ impl<'a> Colours<'a> {
     }
 }
 
-/// The latency of a variant over time, by the part of its name that tells it from the others.
+/// A measure of a variant over time, by the part of its name that tells it from the others.
 type Drawn<'a> = (&'a str, &'a Curves, &'a [Point]);
+
+/// What is drawn of loads over time.
+struct Measure {
+    /// Begins the ids of its charts.
+    id: &'static str,
+    title: &'static str,
+    /// What a value is.
+    what: &'static str,
+    unit: &'static str,
+    of: fn(&LoadCurves) -> &[Point],
+}
+
+const OVER_TIME: [Measure; 2] = [
+    Measure {
+        id: "throughput",
+        title: "Throughput over time",
+        what: "Answers a second in each window",
+        unit: "ops/s",
+        of: |load| &load.per_s,
+    },
+    Measure {
+        id: "latency",
+        title: "Latency over time",
+        what: "The mean of each window",
+        unit: "ms",
+        of: |load| &load.latency,
+    },
+];
 
 /// Everything that was measured of loads.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
@@ -71,7 +99,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         }
         (compared_table(summary))
         (asked(&cases, &colours))
-        (over_time(&cases, curves, &colours))
+        @for measure in OVER_TIME { (over_time(&measure, &cases, curves, &colours)) }
         section {
             h2 { "Every figure" }
             @for load in &summary.loads { (laps(load, summary.loads.len() == 1)) }
@@ -278,18 +306,28 @@ fn asked(all: &[Case<'_>], colours: &Colours<'_>) -> Markup {
     }
 }
 
-/// The latency of each case over time, its variants over each other, on the same scale: as many in a chart as there are
+/// A measure of each case over time, its variants over each other, on the same scale: as many in a chart as there are
 /// colours to tell them apart.
-fn over_time(all: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Markup {
+fn over_time(
+    measure: &Measure,
+    all: &[Case<'_>],
+    curves: &[Curves],
+    colours: &Colours<'_>,
+) -> Markup {
     let of = |load: &VariantLoad| -> Option<(&Curves, &[Point])> {
         let curve = curves.iter().find(|curve| curve.variant == load.variant)?;
-        let (_, points) = curve.latency.iter().find(|(name, _)| *name == load.operation)?;
-        (points.len() > 1).then_some((curve, points.as_slice()))
+        let drawn = curve.loads.iter().find(|of| of.operation == load.operation)?;
+        let points = (measure.of)(drawn);
+        (points.len() > 1).then_some((curve, points))
     };
     let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).is_some());
     let cases: Vec<&Case<'_>> = all.iter().filter(known).collect();
     let points = cases.iter().flat_map(|case| &case.loads).filter_map(|(_, load)| of(load));
     let most = points.flat_map(|(_, points)| points).map(|point| point.value).fold(1.0, f64::max);
+    let (factor, unit) = match measure.unit {
+        "ms" if most >= 2e3 => (1e3, "s"),
+        unit => (1.0, unit),
+    };
     let mut charts: Vec<(&Case<'_>, Vec<Drawn<'_>>)> = Vec::new();
     for case in cases {
         let mut drawn: Vec<Drawn<'_>> = (case.loads.iter())
@@ -311,13 +349,13 @@ fn over_time(all: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Mark
                 shown.push(curve);
             }
         }
-        let worst = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
+        let most_of = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
         let words = |(label, _, points): &Drawn<'_>| {
-            format!("{label}: at most {} ms", three_digits(worst(points)))
+            format!("{label}: at most {} {}", three_digits(most_of(points)), measure.unit)
         };
         let chart = LineChart {
-            id: format!("latency-over-time-{at}"),
-            title: format!("Mean latency over time: {}", case.loads[0].1.variant),
+            id: format!("{}-over-time-{at}", measure.id),
+            title: format!("{}: {}", measure.title, case.loads[0].1.variant),
             desc: drawn.iter().map(words).collect::<Vec<_>>().join("; "),
             width: SMALL,
             plot_height: 110.0,
@@ -331,8 +369,8 @@ fn over_time(all: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Mark
                 .collect(),
             time_s: (0.0, until_s),
             max: most * 1.02,
-            factor: if most >= 2e3 { 1e3 } else { 1.0 },
-            unit: if most >= 2e3 { "s" } else { "ms" },
+            factor,
+            unit,
             shades: shades_of(&shown),
             ..LineChart::default()
         };
@@ -347,8 +385,8 @@ fn over_time(all: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Mark
     };
     html! {
         @if !charts.is_empty() { section {
-            h2 { "Latency over time" }
-            p.hint { "The mean of each window, on the same scale; time since the load began, warm-up included." }
+            h2 { (measure.title) }
+            p.hint { (measure.what) ", on the same scale; time since the load began, warm-up included." }
             div.small { @for (at, (case, drawn)) in charts.iter().enumerate() { (chart(at, case, drawn)) } }
         } }
     }

@@ -45,10 +45,10 @@ pub(crate) fn nice_step(max: f64, most: usize) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// Round values from 0 up to `max`.
+/// Round values from 0 up to `max`; 0 alone where that is beyond all numbers.
 pub(crate) fn nice_ticks(max: f64, most: usize) -> Vec<f64> {
     let step = nice_step(max, most);
-    let count = (max / step * 1.000_001).floor() as usize;
+    let count = if max.is_finite() { (max / step * 1.000_001).floor() as usize } else { 0 };
     (0..=count).map(|i| i as f64 * step).collect()
 }
 
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_few() {
         assert_eq!(nice_ticks(320.0, 4), [0.0, 100.0, 200.0, 300.0]);
-        assert_eq!(nice_ticks(0.0, 4), [0.0]);
+        assert_eq!([0.0, f64::INFINITY].map(|max| nice_ticks(max, 4)), [[0.0]; 2]);
         assert_eq!([2.50, 2000.0, 20_000.0].map(number), ["2.5", "2000", "20\u{202f}000"]);
         assert_eq!(time_ticks(163.0, 4), [0.0, 60.0, 120.0]);
         assert_eq!(time_ticks(2.9, 4), [0.0, 1.0, 2.0]);

@@ -51,12 +51,13 @@ fn of_loads_named(names: [&str; 4]) -> RunDir {
     run
 }
 
-/// Gives each load its latency over two windows, the second while a node is slow.
+/// Gives each load its answers and their latency over two windows, the second while a node is slow.
 fn over_time(run: &mut RunDir) {
     run.lines.clear();
     for (at, row) in run.rows.iter_mut().enumerate() {
         let variant = row.variant.clone();
         row.loads[0].throughput.window_s = 5.0;
+        row.loads[0].throughput.windows = vec![500, 50 * (at as u64 + 1)];
         row.loads[0].throughput.latency_ms = vec![Some(100.0), Some(3000.0 * (at + 1) as f64)];
         let began_ms = at as f64 * 20_000.0;
         let fault = |t_s: f64, node: &str, begins| Line::Fault {
@@ -85,24 +86,29 @@ fn over_time(run: &mut RunDir) {
 }
 
 #[test]
-fn latencies_of_a_case_lie_over_each_other() {
+fn throughputs_and_latencies_of_a_case_lie_over_each_other() {
     let mut run = of_loads();
     over_time(&mut run);
     let page = checked(&run);
-    assert_eq!(
-        page.matches("id=\"latency-over-time-").count(),
-        2 * 2,
-        "title and description of two cases"
-    );
+    for id in ["throughput", "latency"] {
+        let charts = page.matches(&format!("id=\"{id}-over-time-")).count();
+        assert_eq!(charts, 2 * 2, "{id}: title and description of two cases");
+    }
+    assert!(page.contains("none: at most 100 ops/s; ARS: at most 100 ops/s"), "{page}");
     assert!(page.contains("none: at most 3000 ms; ARS: at most 6000 ms"));
     assert!(page.contains("es3 is slow, 6 to 11 s"), "as far as the load went");
     assert!(page.contains("one: ARS: es2 is slow, 2 to 3 s"), "{page}");
-    assert_eq!(page.matches("class=\"shade\"").count(), 2 * 3, "every fault of both cases");
+    let shaded = page.matches("class=\"shade\"").count();
+    assert_eq!(shaded, 2 * 2 * 3, "every fault of both cases, in both measures");
     // The warm-up was a second: the first window ends after six.
     let summary = insight::Summary::of(&run);
     let curves = insight::curves(&run, &summary);
-    let times: Vec<f64> = curves[0].latency[0].1.iter().map(|point| point.t_s).collect();
-    assert_eq!(times, [6.0, 11.0]);
+    let of_load = &curves[0].loads[0];
+    let drawn = |points: &[insight::Point]| -> Vec<(f64, f64)> {
+        points.iter().map(|point| (point.t_s, point.value)).collect()
+    };
+    assert_eq!(drawn(&of_load.per_s), [(6.0, 100.0), (11.0, 10.0)]);
+    assert_eq!(drawn(&of_load.latency), [(6.0, 100.0), (11.0, 3000.0)]);
 }
 
 #[test]
