@@ -67,4 +67,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         one(RESTARTS, FIELD, Quantity::LongestCatchUp), AtMost(300.0),
         HoldsBut("A twentieth of the ten days was run, with one seed. The bound is ours: a run in which a copy lacks a \
          write fails.")),
+    not_measured("try it yourself",
+        "A recipe that is easy to use starts a local environment, whose metrics go to a store",
+        "Not a figure. Ours is docs/benchmark-replication.md, whose commands a test runs."),
 ];

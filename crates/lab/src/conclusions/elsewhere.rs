@@ -146,6 +146,8 @@ const KNOWN: &[Known] = &[
     (Embedded, PLAN, "Compression ends up slower", ZSTD),
     (Embedded, PLAN, "CPU has a peak with all three indices", SAMPLES),
     (Embedded, PLAN, "... and 66.18 to 19 %", SAMPLES),
+    (Embedded, PLAN, "... of the follower: 20.4 to 5 %", SAMPLES),
+    (Embedded, PLAN, "... and 18.5 to 5 %", SAMPLES),
     (Embedded, ARTICLE, "Fetching chunks of different files", SMALL),
     (Embedded, ARTICLE, "Without settings that saturate", ZSTD),
     (Embedded, SELECTION, "With more copies it improves throughput", SHARED),

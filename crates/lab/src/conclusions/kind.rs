@@ -89,6 +89,7 @@ mod tests {
             ("... which pushes the data streamed to 3 GB", Kind::Implied),
             ("At this rate it will take a full week", Kind::Implied),
             ("After 45 minutes", Kind::Implied),
+            ("indices.* is still node-level", Kind::Implied),
             ("The consumer stops at the replication threshold", Kind::Implied),
             ("Releasing checkpoints' memory sooner", Kind::Implied),
             ("There the producer streams fast", Kind::Implied),

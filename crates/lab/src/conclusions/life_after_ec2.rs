@@ -65,6 +65,9 @@ const CONCLUSIONS: &[Conclusion] = &[
         slower(SHARDS, "500mb", "2gb"), Between(0.9, 1.1), Holds),
     claim("slides 28, 30 and 31", "... also with concurrent_streams of 12, then 24, which were to handle interleaving",
         slower(STREAMS, "500mb, 12 streams", "2gb, 24 streams"), Between(0.9, 1.1), HoldsBut(INTERLEAVED)),
+    claim("slide 31", "Nothing else is throttled: max_bytes_per_sec holds it for less than a tenth of the time",
+        one(SHARDS, "2gb", Quantity::HeldBy(Limit::Throttle)), AtMost(0.1),
+        HoldsBut("The slide has no figure: a tenth is ours. At 2gb the throttle lets through ten times what comes.")),
     not_measured("slide 31", "Only one thread is active, and writes are very erratic",
         "The chart has no scale, and copies here are tasks: no thread is theirs that could be counted. It would need a \
          pool of threads for recoveries, and samples of it."),
@@ -81,6 +84,8 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("slide 55", "The defaults are tuned for EC2: not for this cluster, where 2gb and noop are progress",
         slower(SHARDS, "20mb, the default", "2gb, noop"), AtLeast(1.5),
         HoldsBut("Whether they fit EC2 is not measured: how long anything took there is not published.")),
+    claim("slides 56 to 59", "indices.* is still node-level: each node receives what max_bytes_per_sec allows",
+        one(SHARDS, "20mb, the default", Quantity::NodeRate), About(20.97), HoldsBut("It is the throttle.")),
     not_measured("slides 56 to 59", "With RAID or SSD noop, otherwise experiment",
         "The first half is a row of its own (slides 48 to 53). The model's disks have no seek that depends on where they \
          read last, which is what another scheduler would be for."),
