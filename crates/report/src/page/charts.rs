@@ -4,7 +4,7 @@ use insight::{Curves, Finished, Point, Shade, Summary, words};
 use maud::{Markup, html};
 use record::{Limit, units};
 
-use super::limits::{class, legend};
+use super::limits::{class, key, legend};
 use crate::svg::axis::byte_unit;
 use crate::svg::bars::{Bar, BarChart, Part};
 use crate::svg::line::{Line, LineChart};
@@ -145,6 +145,11 @@ pub(crate) fn shades_among<'a>(curves: &[&'a Curves], variant: &str) -> Vec<Shad
     shades_of(curves).into_iter().filter(|of| of.variant == variant).collect()
 }
 
+/// The highest value.
+pub(super) fn peak(points: &[Point]) -> f64 {
+    points.iter().map(|point| point.value).fold(0.0, f64::max)
+}
+
 /// One of the measures that lie below each other on one axis of time.
 pub(crate) struct Panel {
     /// Begins the ids of its charts.
@@ -172,8 +177,7 @@ impl Panel {
 
     fn peak(&self, curves: &[&Curves]) -> f64 {
         let all = [Some(self.points), self.leader].into_iter().flatten();
-        let points = all.flat_map(move |of| curves.iter().flat_map(move |curve| of(curve)));
-        points.map(|point| point.value).fold(0.0, f64::max)
+        all.flat_map(|of| curves.iter().map(move |curve| peak(of(curve)))).fold(0.0, f64::max)
     }
 
     /// What its axis has to reach.
@@ -279,11 +283,7 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
     };
     html! {
         @if curves.len() > 1 {
-            ul.legend {
-                @for (at, curve) in curves.iter().enumerate() {
-                    li { span class=(format!("chip {}", class(at))) aria-hidden="true" {} (curve.variant) }
-                }
-            }
+            (key(curves.iter().enumerate().map(|(at, curve)| (class(at), &curve.variant))))
         }
         (shaded(curves))
         @for width in WIDTHS {

@@ -1,11 +1,22 @@
-//! The colours of limits on the page.
+//! Names with their colours on the page, and the colours of limits.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use record::Limit;
 
 /// A square in the colour of a limit.
 pub(super) fn chip(limit: Option<Limit>) -> Markup {
-    html! { span class={ "chip " (class(limit)) } aria-hidden="true" {} }
+    square(class(limit))
+}
+
+fn square(class: &str) -> Markup {
+    html! { span class={ "chip " (class) } aria-hidden="true" {} }
+}
+
+/// Names, each with the class that gives it its colour.
+pub(super) fn key<N: Render>(names: impl IntoIterator<Item = (&'static str, N)>) -> Markup {
+    html! {
+        ul.legend { @for (class, name) in names { li { (square(class)) (name) } } }
+    }
 }
 
 /// The class that gives a limit its colour, the same throughout the page.
@@ -33,9 +44,5 @@ pub(super) fn named(limit: Option<Limit>) -> Markup {
 
 /// The names of limits with their colours.
 pub(super) fn legend(limits: &[Option<Limit>]) -> Markup {
-    html! {
-        ul.legend {
-            @for limit in limits { li { (named(*limit)) } }
-        }
-    }
+    key(limits.iter().map(|limit| (class(*limit), limit.map_or("unknown", Limit::label))))
 }

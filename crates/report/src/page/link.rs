@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use record::units;
 
 use super::charts::{
-    SERIES, SMALL, WIDTHS, can_overlay, figures, limit_of, shaded, shades_among, shades_of,
+    SERIES, SMALL, WIDTHS, can_overlay, figures, limit_of, peak, shaded, shades_among, shades_of,
 };
-use super::limits::class;
+use super::limits::{class, key};
 use crate::svg::Shaded;
 use crate::svg::line::{Line, LineChart};
 
@@ -18,8 +18,7 @@ const ABOVE: f64 = 1.05;
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.link.len() > 1).collect();
     let rate = summary.manifest.link.as_ref().map(|link| link.rate_bytes_per_s as f64);
-    let highest =
-        drawn.iter().flat_map(|curve| &curve.link).map(|point| point.value).fold(1.0, f64::max);
+    let highest = drawn.iter().map(|curve| peak(&curve.link)).fold(1.0, f64::max);
     let max = highest.max(rate.unwrap_or(0.0)) * 1.02;
     html! {
         @if !drawn.is_empty() { section {
@@ -83,9 +82,7 @@ fn together(summary: &Summary<'_>, drawn: &[&Curves], (max, rate): (f64, Option<
         ..LineChart::default()
     };
     html! {
-        ul.legend { @for (class, curve) in &all {
-            li { span class=(format!("chip {class}")) aria-hidden="true" {} (words(curve)) }
-        } }
+        (key(all.iter().map(|(class, curve)| (*class, words(curve)))))
         (shaded(drawn))
         @for width in WIDTHS { div class=(width.0) { (chart(width).render()) } }
     }

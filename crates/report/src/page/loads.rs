@@ -8,7 +8,8 @@ use insight::words::{each_once, three_digits};
 use insight::{Curves, LoadCurves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
-use super::charts::{SERIES, SMALL, WIDTHS, shaded, shades_of};
+use super::charts::{SERIES, SMALL, WIDTHS, peak, shaded, shades_of};
+use super::limits::key;
 use super::rows::amount;
 use crate::grid::{dash, signed, signed_range};
 use crate::load::{counts, remarks};
@@ -45,11 +46,7 @@ impl<'a> Colours<'a> {
 
     /// The names of these variants with their colours.
     fn legend(&self, labels: &[&str]) -> Markup {
-        html! {
-            ul.legend { @for label in labels {
-                li { span class=(format!("chip {}", self.class(label))) aria-hidden="true" {} (label) }
-            } }
-        }
+        key(labels.iter().map(|label| (self.class(label), label)))
     }
 }
 
@@ -322,8 +319,9 @@ fn over_time(
     };
     let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).is_some());
     let cases: Vec<&Case<'_>> = all.iter().filter(known).collect();
-    let points = cases.iter().flat_map(|case| &case.loads).filter_map(|(_, load)| of(load));
-    let most = points.flat_map(|(_, points)| points).map(|point| point.value).fold(1.0, f64::max);
+    let loads = cases.iter().flat_map(|case| &case.loads);
+    let most =
+        loads.filter_map(|(_, load)| of(load)).map(|(_, points)| peak(points)).fold(1.0, f64::max);
     let (factor, unit) = match measure.unit {
         "ms" if most >= 2e3 => (1e3, "s"),
         unit => (1.0, unit),
@@ -349,9 +347,8 @@ fn over_time(
                 shown.push(curve);
             }
         }
-        let most_of = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
         let words = |(label, _, points): &Drawn<'_>| {
-            format!("{label}: at most {} {}", three_digits(most_of(points)), measure.unit)
+            format!("{label}: at most {} {}", three_digits(peak(points)), measure.unit)
         };
         let chart = LineChart {
             id: format!("{}-over-time-{at}", measure.id),

@@ -3,7 +3,8 @@
 use insight::{Curves, NodeCurve, Point, Summary, words};
 use maud::{Markup, html};
 
-use super::charts::{Panel, SMALL, can_overlay, panels, shades_among};
+use super::charts::{Panel, SMALL, can_overlay, panels, peak, shades_among};
+use super::limits::key;
 use crate::svg::Shaded;
 use crate::svg::spark::{Spark, SparkChart};
 
@@ -25,10 +26,6 @@ struct Measure {
     show: fn(f64) -> String,
     points: fn(&NodeCurve) -> &[Point],
     line: fn(&NodeCurve) -> &[Point],
-}
-
-fn peak(points: &[Point]) -> f64 {
-    points.iter().map(|point| point.value).fold(0.0, f64::max)
 }
 
 /// The number of MB. The figure beside a row has little room.
@@ -188,11 +185,7 @@ impl Measure {
                     (self.what) ". At the right is the peak; every row reaches up to " ((self.show)(most)) (self.unit)
                     "."
                 }
-                @if let Some(names) = self.legend { ul.legend {
-                    @for (class, name) in ["neutral", "series-1"].into_iter().zip(names) {
-                        li { span class=(format!("chip {class}")) aria-hidden="true" {} (name) }
-                    }
-                } }
+                @if let Some(names) = self.legend { (key(["neutral", "series-1"].into_iter().zip(names))) }
                 (self.charts(drawn, most, |_| String::new()))
             } }
         }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use record::{StreamFigures, ThreadUse, units};
 
 use super::charts::SMALL;
+use super::limits::key;
 use super::rows::amount;
 use crate::svg::bars::{Bar, BarChart, Part};
 
@@ -38,9 +39,7 @@ pub(super) fn section(summary: &Summary<'_>) -> Markup {
                 "A bar is a variant's time. Busy: the thread used a core. Flow control: a window was full, and it "
                 "waited for an acknowledgement. Disk: it waited for its disk. Waiting: for another thread."
             }
-            ul.legend { @for (class, name, _) in PARTS {
-                li { span class=(format!("chip {class}")) aria-hidden="true" {} (name) }
-            } }
+            (key(PARTS.map(|(class, name, _)| (class, name))))
             div.small { @for (at, (variant, seconds, stream)) in streams.iter().enumerate() {
                 figure {
                     figcaption { b { (variant) } " " (units::show_seconds(*seconds)) }
