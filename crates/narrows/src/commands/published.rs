@@ -340,16 +340,16 @@ fn unit(measure: &Measure) -> Unit {
             Quantity::NodeRate
             | Quantity::DocumentRate
             | Quantity::Sent(..)
-            | Quantity::Received(..) => Unit::Rate,
+            | Quantity::Received(..) => Unit::Of("MB/s"),
             Quantity::Busy(_) | Quantity::HeldBy(_) | Quantity::MemoryPeak | Quantity::Stopped => {
                 Unit::Share
             }
             Quantity::Cores(..) => Unit::Cores,
-            Quantity::DoneAfter(_) => Unit::Shards,
-            Quantity::Rollbacks => Unit::Vbuckets,
-            Quantity::Streamed => Unit::Gigabytes,
-            Quantity::Rollovers => Unit::Rollovers,
-            Quantity::DocumentsAnIndex => Unit::Millions,
+            Quantity::DoneAfter(_) => Unit::Count("shards"),
+            Quantity::Rollbacks => Unit::Count("vbuckets"),
+            Quantity::Streamed => Unit::Of("GB"),
+            Quantity::Rollovers => Unit::Count("rollovers"),
+            Quantity::DocumentsAnIndex => Unit::Of("million"),
             Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },
         Measure::Improved(..) => Unit::Share,

@@ -15,20 +15,12 @@ pub enum Unit {
     Seconds,
     /// A share, 0 to 1.
     Share,
-    /// MB/s.
-    Rate,
     /// Cores.
     Cores,
-    /// A count of shards.
-    Shards,
-    /// A count of vbuckets.
-    Vbuckets,
-    /// GB.
-    Gigabytes,
-    /// A count of rollovers.
-    Rollovers,
-    /// Millions.
-    Millions,
+    /// A whole number of these.
+    Count(&'static str),
+    /// A number of these: `MB/s`.
+    Of(&'static str),
 }
 
 impl Unit {
@@ -38,13 +30,9 @@ impl Unit {
             Unit::Seconds if value.abs() < 100.0 => format!("{value:.1} s"),
             Unit::Seconds => units::show_seconds(value),
             Unit::Share => words::percent(value),
-            Unit::Rate => format!("{} MB/s", words::three_digits(value)),
             Unit::Cores => format!("{} cores", words::cores(value)),
-            Unit::Shards => format!("{value:.0} shards"),
-            Unit::Vbuckets => format!("{value:.0} vbuckets"),
-            Unit::Gigabytes => format!("{} GB", words::three_digits(value)),
-            Unit::Rollovers => format!("{value:.0} rollovers"),
-            Unit::Millions => format!("{} million", words::three_digits(value)),
+            Unit::Count(what) => format!("{value:.0} {what}"),
+            Unit::Of(what) => format!("{} {what}", words::three_digits(value)),
         }
     }
 }

@@ -134,11 +134,7 @@ impl Published {
 
     fn kinds(&self) -> Markup {
         let groups = self.groups();
-        let mut last = "";
-        let heads: Vec<bool> = groups
-            .iter()
-            .map(|group| std::mem::replace(&mut last, &group.document.id) != group.document.id)
-            .collect();
+        let heads = heads(groups.iter().map(|group| group.document.id.as_str()));
         html! {
             div.scroll tabindex="0" role="region" aria-label="Errors by kind" { table.kinds {
                 thead { tr {
@@ -197,9 +193,7 @@ impl Published {
 
     fn figures_table(&self, rows: &[&Comparison]) -> Markup {
         let rows: Vec<&Comparison> = rows.iter().copied().filter(|row| !row.is_beside()).collect();
-        let mut last = "";
-        let heads: Vec<bool> =
-            rows.iter().map(|row| std::mem::replace(&mut last, &row.plan) != row.plan).collect();
+        let heads = heads(rows.iter().map(|row| row.plan.as_str()));
         html! {
             div.scroll tabindex="0" role="region" aria-label="Figures" { table.figures {
                 thead { tr {
@@ -244,6 +238,12 @@ impl Published {
             }
         }
     }
+}
+
+/// Which of these names begin a part of a table, as they are not those before them.
+fn heads<'a>(names: impl Iterator<Item = &'a str>) -> Vec<bool> {
+    let mut last = "";
+    names.map(|name| std::mem::replace(&mut last, name) != name).collect()
 }
 
 fn meaning(kind: Kind) -> &'static str {
