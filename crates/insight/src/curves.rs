@@ -53,6 +53,8 @@ pub struct Curves {
     pub recovered: Vec<Point>,
     /// Documents a second that were indexed meanwhile; empty where nobody wrote.
     pub indexed: Vec<Point>,
+    /// Mean latency of the requests that indexed them, in ms; empty in records that do not say.
+    pub index_latency: Vec<Point>,
     /// Operations that a follower lacked; empty where nobody follows.
     pub lag: Vec<Point>,
     /// When a follower had caught up that was waited for, in seconds since the variant began.
@@ -201,6 +203,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
             false => recovered_to_follow(&trace.following, within),
         },
         indexed: indexed(trace, begins_ms, seconds),
+        index_latency: index_latency(&trace.recovery, within),
         lag: followed(&trace.following, within, |s| Some(s.lag_operations)),
         caught_up_s: caught_up(&trace.following, within),
         leader_operations: followed(&trace.following, within, |s| Some(s.leader_operations)),
@@ -230,6 +233,21 @@ fn indexed(trace: &Trace<'_>, begins_ms: f64, seconds: f64) -> Vec<Point> {
         .filter_map(|samples| rates(&[samples[0], samples[INDEXED_SAMPLES]], seconds).pop())
         .collect();
     thin_rates(&over, POINTS)
+}
+
+/// Mean latency of the requests to index that were answered between two samples.
+fn index_latency(
+    samples: &[(f64, &RecoverySample)],
+    within: impl Fn(f64) -> Option<f64>,
+) -> Vec<Point> {
+    let counted: Vec<(f64, u64, f64)> = (samples.iter())
+        .filter_map(|(t_ms, sample)| Some((*t_ms, sample.indexing_requests?, sample.indexing_ms?)))
+        .collect();
+    let mean = |pair: &[(f64, u64, f64)]| {
+        let requests = pair[1].1.checked_sub(pair[0].1).filter(|requests| *requests > 0)?;
+        Some(Point { t_s: within(pair[1].0)?, value: (pair[1].2 - pair[0].2) / requests as f64 })
+    };
+    thin(counted.windows(2).filter_map(mean).collect(), POINTS)
 }
 
 /// A counter as if what came between two samples at which it changed had come evenly. Its samples may be much finer

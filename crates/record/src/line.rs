@@ -55,6 +55,12 @@ pub struct RecoverySample {
     /// Documents that were acknowledged meanwhile; none where nobody writes beside the recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed_documents: Option<u64>,
+    /// Requests of those who write that were answered meanwhile; none in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexing_requests: Option<u64>,
+    /// Milliseconds that these requests took, summed over them; none in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexing_ms: Option<f64>,
     /// Copies whose recovery has not begun; none in records that do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u32>,

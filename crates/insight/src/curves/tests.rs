@@ -112,6 +112,20 @@ fn a_node_that_looks_at_its_disk_once_a_second_has_no_peaks_of_the_samples() {
 }
 
 #[test]
+fn the_latency_of_indexing_is_that_of_the_requests_between_two_samples() {
+    let told = [(0, 0.0), (10, 500.0), (10, 500.0), (12, 700.0)].map(|(requests, ms)| {
+        let (indexing_requests, indexing_ms) = (Some(requests), Some(ms));
+        RecoverySample { indexing_requests, indexing_ms, ..Default::default() }
+    });
+    let held = [&told[..], &[RecoverySample::default()]].concat();
+    let samples: Vec<(f64, &RecoverySample)> =
+        held.iter().enumerate().map(|(i, sample)| (i as f64 * 1000.0, sample)).collect();
+    let points = index_latency(&samples, |t_ms| Some(t_ms / 1000.0));
+    let expected = [(1.0, 50.0), (3.0, 100.0)].map(|(t_s, value)| Point { t_s, value });
+    assert_eq!(points, expected, "none where no request was answered");
+}
+
+#[test]
 fn recovered_bytes_start_at_nothing_and_end_with_the_row() {
     let sample = |bytes| RecoverySample { recovered_bytes: bytes, ..Default::default() };
     let held: Vec<RecoverySample> = (1..=5000).map(|i| sample(i * 10)).collect();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use record::ShardDigest;
 use record::ledger::{RunSum, Sums};
 use record::units::show_count;
+use record::{RecoverySample, ShardDigest};
 use world::Time;
 
 use super::base::Runner;
@@ -36,9 +36,12 @@ impl BackgroundWriters {
         }
     }
 
-    /// Documents that were acknowledged so far.
-    pub(super) fn indexed_documents(&self) -> u64 {
-        self.driver.written_in_background()
+    /// Enters what was indexed so far.
+    pub(super) fn tell(&self, sample: &mut RecoverySample) {
+        let (requests, took) = self.driver.answered();
+        sample.indexed_documents = Some(self.driver.written_in_background());
+        sample.indexing_requests = Some(requests);
+        sample.indexing_ms = Some(took.as_secs_f64() * 1e3);
     }
 
     /// What primaries that held `before` when these writers began lack, or have too much; none where they hold that and

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use record::{Limit, LimitShare, Line, RecoverySample, Row};
+use record::{Limit, LimitShare, Line, Row};
 use world::Direction;
 
 use super::background::BackgroundWriters;
@@ -97,8 +97,10 @@ impl Runner<'_> {
             }
             let mut all = watched.already.clone().and(now_here);
             all.held_by_loss_s += self.held_by_loss().saturating_sub(held_before).as_secs_f64();
-            let indexed_documents = watched.writers.map(BackgroundWriters::indexed_documents);
-            let sample = RecoverySample { indexed_documents, ..all.sample.clone() };
+            let mut sample = all.sample.clone();
+            if let Some(writers) = watched.writers {
+                writers.tell(&mut sample);
+            }
             let t_ms = self.journal.t_ms();
             let line = Line::Recovery { t_ms, variant: variant.name.clone(), lap, sample };
             self.journal.line(&line)?;

@@ -44,6 +44,8 @@ pub(crate) struct Driver {
     rollovers: RefCell<Vec<Rollover>>,
     /// Writes that were acknowledged before writers in the background began.
     acknowledged_before: Cell<u64>,
+    /// Requests to index that were answered, and the time that they took together.
+    answered: Cell<(u64, Duration)>,
     /// How many writers in the background have begun so far: each has documents of its own.
     writers: Cell<u64>,
     stops: Cell<bool>,
@@ -80,6 +82,7 @@ impl Driver {
             ledgers,
             rollovers: RefCell::default(),
             acknowledged_before: Cell::default(),
+            answered: Cell::default(),
             writers: Cell::default(),
             stops: Cell::default(),
             tasks: RefCell::default(),
@@ -90,6 +93,11 @@ impl Driver {
     /// Documents that were acknowledged since writers in the background began.
     pub(crate) fn written_in_background(&self) -> u64 {
         self.ledgers.counts().0 - self.acknowledged_before.get()
+    }
+
+    /// Requests to index that were answered so far, and the time that they took together.
+    pub(crate) fn answered(&self) -> (u64, Duration) {
+        self.answered.get()
     }
 
     /// Has aliases rolled over from when writers in the background begin until they stop.
@@ -206,6 +214,17 @@ impl Driver {
         self.asker.ask(method, path, body).await?.json()
     }
 
+    /// Asks it to index.
+    async fn ask_to_index(&self, path: &str, body: Bytes) -> Result<Value, clusters::Error> {
+        let asked = self.env.now();
+        let answer = self.ask("POST", path, body).await;
+        if answer.is_ok() {
+            let (requests, took) = self.answered.get();
+            self.answered.set((requests + 1, took + (self.env.now() - asked)));
+        }
+        answer
+    }
+
     /// Asks the leader to roll an alias over, every so often, until all are to stop.
     async fn roll_over(&self, rollover: &Rollover) -> Result<()> {
         let body = Bytes::from(rollover.body().to_string());
@@ -280,7 +299,7 @@ impl Driver {
     /// Sends a bulk request once.
     async fn ask_bulk(&self, target: usize, batch: &Batch) -> Vec<Answered> {
         let path = format!("/{}/_bulk?filter_path={ANSWERED}", self.ledgers.targets[target].name);
-        let (items, otherwise) = match self.ask("POST", &path, batch.body.clone()).await {
+        let (items, otherwise) = match self.ask_to_index(&path, batch.body.clone()).await {
             Ok(answer) => (answer["items"].as_array().cloned().unwrap_or_default(), Fate::Unknown),
             Err(error) => (Vec::new(), fate_of_failed(&error)),
         };
@@ -325,7 +344,7 @@ impl Driver {
             "/{}/_narrows/run?documents={documents}&source_bytes={source_bytes}&id={id}",
             of.name
         );
-        let answer = self.ask("POST", &path, Bytes::new()).await;
+        let answer = self.ask_to_index(&path, Bytes::new()).await;
         let now = self.env.now();
         let otherwise = answer.as_ref().err().map_or(Fate::Unknown, fate_of_failed);
         let answer = answer.unwrap_or_default();

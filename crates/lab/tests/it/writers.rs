@@ -3,7 +3,7 @@
 
 use lab::Error;
 use lab::plan::Plan;
-use record::{Row, RunDir};
+use record::{Line, Row, RunDir};
 use testbed::plans::background_indexing;
 
 use crate::common;
@@ -35,6 +35,13 @@ fn hold_all(plan: Plan, before: u64) {
     let (rows, run_dir) = run(&plan, None);
     let rows = rows.unwrap();
     let beside = indexed(&run_dir);
+    let is_told = |line: &Line| match line {
+        Line::Recovery { sample, .. } => {
+            sample.indexing_requests > Some(0) && sample.indexing_ms.is_some()
+        }
+        _ => false,
+    };
+    assert!(run_dir.lines.iter().any(is_told), "samples have the requests that were answered");
     assert_eq!((rows.len(), beside.len()), (2, 2), "{rows:?}");
     for (row, beside) in rows.iter().zip(beside) {
         assert!(row.verified && beside > 1_000, "{beside} beside: {row:?}");

@@ -6,7 +6,9 @@ use insight::{Curves, LoadCurves, Point, curves};
 use maud::{Markup, html};
 
 use super::{Line, lines, tell_of_chance, what_it_is};
-use crate::page::charts::{INDEXED, LAG, Panel, RECOVERED, count_unit, panels};
+use crate::page::charts::{
+    INDEX_LATENCY, INDEXED, LAG, Panel, RECOVERED, count_unit, ms_unit, panels,
+};
 use crate::page::{STANDS_ALONE, whole};
 
 const THROUGHPUT: Panel = Panel::of(
@@ -20,7 +22,7 @@ const LATENCY: Panel = Panel::of(
     "latency",
     "Mean latency",
     |curve| curve.loads.first().map_or(&[], |load| load.latency.as_slice()),
-    |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
+    ms_unit,
 );
 
 /// The whole page. Everything that comes from a record is escaped.
@@ -141,7 +143,7 @@ fn charts(runs: &Runs<'_>, variant: &str, id: &str, curves: Vec<Option<Curves>>)
             last = title;
         }
     };
-    for panel in [RECOVERED, INDEXED, LAG] {
+    for panel in [RECOVERED, INDEXED, INDEX_LATENCY, LAG] {
         add(variant.to_owned(), id, &named, panel);
     }
     let loads = named.iter().flat_map(|curve| &curve.loads);

@@ -189,6 +189,13 @@ impl Panel {
 pub(crate) const INDEXED: Panel =
     Panel::of("indexed", "Documents indexed a second", |curve| &curve.indexed, count_unit);
 
+pub(crate) const INDEX_LATENCY: Panel = Panel::of(
+    "index-latency",
+    "Mean latency of requests to index",
+    |curve| &curve.index_latency,
+    ms_unit,
+);
+
 pub(crate) const RECOVERED: Panel =
     Panel::of("beside", "Recovered bytes", |curve| &curve.recovered, byte_unit);
 
@@ -207,6 +214,11 @@ pub(crate) fn can_overlay(curves: &[&Curves]) -> bool {
     (2..=SERIES.len()).contains(&curves.len()) && longest <= shortest * OVERLAY_UP_TO
 }
 
+/// Factor and unit of milliseconds.
+pub(crate) fn ms_unit(most: f64) -> (f64, &'static str) {
+    if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") }
+}
+
 /// Factor and unit of counts.
 pub(crate) fn count_unit(most: f64) -> (f64, &'static str) {
     match most {
@@ -220,11 +232,14 @@ pub(crate) fn count_unit(most: f64) -> (f64, &'static str) {
 pub(crate) fn beside(curves: &[Curves]) -> Option<Markup> {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.indexed.len() > 1).collect();
     (!drawn.is_empty()).then(|| {
+        let has_latency = drawn.iter().any(|curve| curve.index_latency.len() > 1);
+        let latency = has_latency.then_some(INDEX_LATENCY);
+        let measures = [INDEXED].into_iter().chain(latency).chain([RECOVERED]);
         html! {
             section {
                 h2 { "Indexing and recovery over time" }
                 p.hint { "Time since each variant's start. " (INDEXED_HINT) }
-                (panels("", &drawn, &[INDEXED, RECOVERED]))
+                (panels("", &drawn, &measures.collect::<Vec<Panel>>()))
             }
         }
     })

@@ -8,7 +8,7 @@ use insight::words::{each_once, three_digits};
 use insight::{Curves, LoadCurves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
-use super::charts::{SERIES, SMALL, WIDTHS, peak, shaded, shades_of};
+use super::charts::{SERIES, SMALL, WIDTHS, ms_unit, peak, shaded, shades_of};
 use super::limits::key;
 use super::rows::amount;
 use crate::grid::{dash, signed, signed_range};
@@ -323,7 +323,7 @@ fn over_time(
     let most =
         loads.filter_map(|(_, load)| of(load)).map(|(_, points)| peak(points)).fold(1.0, f64::max);
     let (factor, unit) = match measure.unit {
-        "ms" if most >= 2e3 => (1e3, "s"),
+        "ms" => ms_unit(most),
         unit => (1.0, unit),
     };
     let mut charts: Vec<(&Case<'_>, Vec<Drawn<'_>>)> = Vec::new();

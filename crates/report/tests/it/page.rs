@@ -297,11 +297,20 @@ fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
     let shaded = |page: &str| page.matches("class=\"shade\"").count();
     assert_eq!(shaded(&report::html(&run)), 0);
     crate::beside::write_beside(&mut run);
+    let drawn_without = checked(&run);
+    for line in &mut run.lines {
+        if let Line::Recovery { sample, .. } = line {
+            sample.indexing_requests = sample.indexed_documents.map(|documents| documents / 4000);
+            sample.indexing_ms = sample.indexing_requests.map(|requests| requests as f64 * 20.0);
+        }
+    }
     let page = checked(&run);
+    let latency = "Mean latency of requests to index";
+    assert!(page.contains(latency) && !drawn_without.contains(latency));
     assert!(page.contains("Indexing and recovery over time"));
     assert!(!page.contains("<h2>Recovered bytes over time"), "it is drawn below the indexing");
-    // Two panels in two widths, the link, and CPU and network of each of six nodes.
-    assert_eq!(shaded(&page), 2 * 2 + 1 + 2 * 6, "CPU and network of six nodes");
+    // Three panels in two widths, the link, and CPU and network of each of six nodes.
+    assert_eq!(shaded(&page), 3 * 2 + 1 + 2 * 6, "CPU and network of six nodes");
     assert!(page.contains(crate::beside::FAULT));
     let left = |id: &str| {
         let chart = &page[page.find(&format!("{id}-wide-d")).expect("a panel")..];
