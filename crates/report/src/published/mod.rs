@@ -265,8 +265,9 @@ impl Published {
         parts.join("\n") + "\n"
     }
 
-    /// One object.
+    /// One object. An error is a share; of a change it is in percentage points, as the change itself is in per cent.
     pub fn json(&self) -> Value {
+        let in_points = |what: Option<&str>| if what == Some(CHANGES) { 100.0 } else { 1.0 };
         let row = |row: &Comparison| {
             let (low, high) = match row.range {
                 Some(range) => (Some(range.low), Some(range.high)),
@@ -288,7 +289,7 @@ impl Published {
                 "ours": row.ours,
                 "low": low,
                 "high": high,
-                "error": self.error(row),
+                "error": self.error(row).map(|error| error * in_points(what(row))),
                 "within_range": self.is_within_range(row),
                 "kind": row.kind,
                 "held_by": row.held_by,
@@ -306,7 +307,8 @@ impl Published {
         let group = |g: &Group| {
             json!({
                 "document": g.document.id, "of": g.what, "kind": g.kind, "rows": g.standing.rows,
-                "median_error": g.standing.median_error, "within_range": g.standing.within_range,
+                "median_error": g.standing.median_error.map(|error| error * in_points(Some(g.what))),
+                "within_range": g.standing.within_range,
             })
         };
         json!({

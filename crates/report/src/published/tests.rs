@@ -153,6 +153,13 @@ fn json_has_the_same() {
     ] {
         assert_eq!(row[key], value, "{key}");
     }
+    let points = row["error"].as_f64().unwrap();
+    assert!((points - 11.3).abs() < 1e-6, "a change is off by points: {points}");
+    let share = json["rows"][1]["error"].as_f64().unwrap();
+    assert!((share - 0.1).abs() < 1e-6, "a time is off by a share: {share}");
+    let medians = json["medians"].as_array().unwrap();
+    let of_changes = medians.iter().find(|median| median["of"] == CHANGES).unwrap();
+    assert!((of_changes["median_error"].as_f64().unwrap() - 11.3).abs() < 1e-6, "{of_changes}");
     assert_eq!(json["rows"][0]["low"], 14000.0, "one seed is its own range");
     assert_eq!(json["conclusions"][0]["holds"], true);
     assert_eq!(json["conclusions"][0]["within_tenth"], false);
