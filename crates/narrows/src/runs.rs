@@ -147,7 +147,7 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Writes the HTML page into the run's directory, or to `to`.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    put_page(&report::html(run), to).with_context(|| written(to))
+    put(&report::html(run), to).with_context(|| written(to))
 }
 
 /// What an error says that was tried with a file, and which directory has to be made first.
@@ -157,19 +157,19 @@ pub(crate) fn written(to: &Path) -> String {
     format!("write {}{hint}", to.display())
 }
 
-/// Puts a page in place of what was there, whole or not at all: a part of a page helps nobody, and takes room where
+/// Puts a text in place of what was there, whole or not at all: a part of a page helps nobody, and takes room where
 /// there may be none. Until then it has a name that nobody knows before: the directory of a run may come from somebody
 /// else, and a link in it may lead to any file of whoever reads the run.
-fn put_page(page: &str, to: &Path) -> io::Result<()> {
-    // A pipe or a device gets the page. It is not replaced by a file of its name.
+pub(crate) fn put(text: &str, to: &Path) -> io::Result<()> {
+    // A pipe or a device gets the text. It is not replaced by a file of its name.
     if fs::metadata(to).is_ok_and(|there| !there.is_file()) {
-        return fs::write(to, page);
+        return fs::write(to, text);
     }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // Opened here: an error of the crate names the file, of which nobody knows.
+    // Errors of the crate have that name: it opens no file here, and writes none.
     let mut fresh = tempfile::Builder::new()
         .make_in(folder.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
-    fresh.as_file_mut().write_all(page.as_bytes())?;
+    fresh.as_file_mut().write_all(text.as_bytes())?;
     fresh.persist(to)?;
     Ok(())
 }
@@ -189,7 +189,7 @@ mod tests {
         );
         assert_eq!(written(&page), tried);
         assert!(!written(&dir.path().join("page.html")).contains("mkdir"));
-        let found = put_page("page", &page).unwrap_err().to_string();
+        let found = put("page", &page).unwrap_err().to_string();
         assert!(!found.contains(".tmp"), "nobody asked for that file: {found}");
     }
 
@@ -201,7 +201,7 @@ mod tests {
         for link in ["report.html", "report.html.new"] {
             std::os::unix::fs::symlink(&mine, dir.path().join(link)).unwrap();
         }
-        put_page("page", &page).unwrap();
+        put("page", &page).unwrap();
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         assert_eq!((read(&mine).as_str(), read(&page).as_str()), ("mine", "page"));
         assert!(!page.is_symlink());

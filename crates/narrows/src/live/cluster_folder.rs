@@ -1,9 +1,8 @@
 //! The folder of a live cluster below the directory of runs: what `steer` did there and what `what-if` said of it, each
 //! as it is printed with `--json`, for the page of `watch --web` on the same machine.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +12,8 @@ use clusters::live::LiveClient;
 use report::live_page::{Outlook, Steering};
 use serde_json::{Value, json};
 use world::{Env, Time};
+
+use crate::runs::put;
 
 /// Below the directory of runs; no run has such a name.
 const FOLDER: &str = "clusters";
@@ -83,12 +84,8 @@ impl ClusterFolder {
         let path = self.0.join(ANSWER);
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.0)?;
-            // A name of its own: two may answer at a time. Others may read it as they may read the runs.
-            let readable = Permissions::from_mode(0o666);
-            let mut fresh = tempfile::Builder::new().permissions(readable).tempfile_in(&self.0)?;
-            fresh.write_all(printed.to_string().as_bytes())?;
-            fresh.persist(&path)?;
-            Ok(())
+            // Two may answer at a time.
+            put(&printed.to_string(), &path)
         };
         write().with_context(|| format!("write {}", path.display()))
     }
