@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insight::what_if::{
     Answer, NOT_MODELLED, NOT_MODELLED_S, Phase, PhaseKind, Point, RecoveryUse, answers,
 };
-use insight::words::{gain, holder, percent};
+use insight::words::{counted, gain, holder, percent};
 use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
 
@@ -227,10 +227,7 @@ fn recovery_use(taken: &RecoveryUse) -> String {
     ];
     let parts: Vec<String> =
         parts.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", share?))).collect();
-    let nodes = match taken.nodes {
-        1 => "1 node takes part".to_owned(),
-        nodes => format!("{nodes} nodes take part"),
-    };
+    let nodes = counted(taken.nodes, "node takes part", "nodes take part");
     if parts.is_empty() {
         return format!("{nodes}. What it takes of them is not known.");
     }

@@ -5,7 +5,7 @@ mod text;
 
 use insight::compare::{Compared, Runs, Worse};
 use insight::difference::Difference;
-use insight::words::three_digits;
+use insight::words::{counted, three_digits};
 use serde_json::{Value, json};
 
 use crate::grid::{dash, signed, signed_range};
@@ -144,6 +144,6 @@ fn tell_of_chance(lines: &[Line<'_>]) -> bool {
 fn what_it_is(runs: &Runs<'_>, at: usize) -> String {
     let manifest = &runs.contenders[at].run.manifest;
     let laps = runs.figures.iter().map(|figure| figure.laps[at].len()).max().unwrap_or(0);
-    let laps = if laps == 1 { "1 lap".to_owned() } else { format!("{laps} laps") };
+    let laps = counted(laps, "lap", "laps");
     format!("{}: {} on {}, {laps}", manifest.run, manifest.plan, manifest.target)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use insight::Curves;
+use insight::words::counted;
 use maud::{Markup, html};
 
 use super::counterparts::{CHARTS, Chart, NodeSearches, Ours, remark};
@@ -39,7 +40,7 @@ pub(super) fn section(document: &str, plans: &[String], seeds: &[FirstSeed]) -> 
             h3 { (part[0].0.part) }
             @for one in open { (beside(one)) }
             @if !folded.is_empty() { details {
-                summary { (folded.len()) @if folded.len() == 1 { " more chart" } @else { " more charts" } }
+                summary { (counted(folded.len(), "more chart", "more charts")) }
                 @for one in folded { (beside(one)) }
             } }
         }

@@ -378,8 +378,8 @@ impl Published {
 
     fn wall_line(&self) -> String {
         let one = |w: &Wall| {
-            let seeds = if w.seeds == 1 { "seed" } else { "seeds" };
-            format!("{} {} ({} {seeds})", w.plan, units::show_seconds(w.seconds), w.seeds)
+            let seeds = words::counted(w.seeds, "seed", "seeds");
+            format!("{} {} ({seeds})", w.plan, units::show_seconds(w.seconds))
         };
         let each: Vec<String> = self.walls.iter().map(one).collect();
         format!(

@@ -1,5 +1,6 @@
 //! A place where time is real, and what was found of the conclusions there.
 
+use insight::words::counted;
 use serde::{Deserialize, Serialize};
 
 /// What was found at a place where time is real.
@@ -51,7 +52,7 @@ impl Place {
     /// `OpenSearch 2.19.1, 2026-11-25, 2 cores, 4 laps, scale 0.1: 12 of 17 conclusions hold`. Those that were not
     /// measured are not counted.
     pub(super) fn line(&self) -> String {
-        let laps = if self.laps == 1 { "1 lap".to_owned() } else { format!("{} laps", self.laps) };
+        let laps = counted(self.laps, "lap", "laps");
         let scale =
             if self.scale == 1.0 { String::new() } else { format!(", scale {}", self.scale) };
         let (holding, failing) = (self.count(true), self.count(false));

@@ -62,12 +62,7 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
 /// The health with what it counts: `health yellow, 3 nodes, 2 copies on no node`.
 fn healthy(health: &Health) -> String {
     let mut text = format!("health {}", health.status);
-    let copies =
-        |count: u64| if count == 1 { "1 copy".to_owned() } else { format!("{count} copies") };
-    let nodes = health.nodes.map(|count| match count {
-        1 => "1 node".to_owned(),
-        count => format!("{count} nodes"),
-    });
+    let nodes = health.nodes.map(|count| words::counted(count, "node", "nodes"));
     let counted = [
         (health.unassigned, "on no node"),
         (health.delayed, "waiting for a node to come back"),
@@ -75,7 +70,8 @@ fn healthy(health: &Health) -> String {
         (health.relocating, "moving"),
     ];
     let counted = counted.into_iter().filter_map(|(count, state)| {
-        count.filter(|count| *count > 0).map(|count| format!("{} {state}", copies(count)))
+        let count = count.filter(|count| *count > 0)?;
+        Some(format!("{} {state}", words::counted(count, "copy", "copies")))
     });
     for part in nodes.into_iter().chain(counted) {
         text.push_str(", ");
@@ -87,8 +83,7 @@ fn healthy(health: &Health) -> String {
 /// How many looks there were, and in what time.
 pub(crate) fn looks(diagnosis: &Diagnosis) -> String {
     let looked = show_seconds(diagnosis.looked_ms / 1e3);
-    let looks = if diagnosis.looks == 1 { "look" } else { "looks" };
-    format!("{} {looks} in {looked}", diagnosis.looks)
+    format!("{} in {looked}", words::counted(diagnosis.looks, "look", "looks"))
 }
 
 /// What findings hold: the first subjects by name, the others counted.

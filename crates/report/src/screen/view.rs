@@ -101,10 +101,9 @@ impl View {
         let title = identity.map_or_else(String::new, |id| format!("{}  {}", id.name, id.build()));
         let cost = last.map(|look| look.cost).unwrap_or_default();
         let mut about = format!(
-            "{}; a look: {} request{}, {}, {:.0} ms",
+            "{}; a look: {}, {}, {:.0} ms",
             place.hosts,
-            cost.requests,
-            if cost.requests == 1 { "" } else { "s" },
+            words::counted(cost.requests, "request", "requests"),
             show_bytes(cost.bytes),
             cost.took_ms
         );
