@@ -141,9 +141,6 @@ const BELOW: [&Measure; 5] = [&HEAP, &GC, &NETWORK, &DISK, &DISK_BUSY];
 /// All of them, where the record has them.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| !curve.nodes.is_empty()).collect();
-    let machine_cores = summary.manifest.machine.cores;
-    // Virtual nodes have cores of their own, and watched ones machines.
-    let is_here = summary.watched.is_none() && summary.manifest.target != "virtual";
     html! {
         @if !drawn.is_empty() { section {
             @let most = CPU.most(&drawn).max(0.05);
@@ -151,7 +148,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             (overlaid(&drawn))
             p.hint {
                 (CPU.what) ". At the right is the mean; every row reaches up to " ((CPU.show)(most)) (CPU.unit)
-                @if is_here && machine_cores > 0 { "; the machine has " (machine_cores) }
+                @if let Some(there) = cores_there(summary) { "; " (there) }
                 "."
             }
             (CPU.charts(&drawn, most, |curve| {
@@ -161,6 +158,19 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         } }
         @for measure in BELOW { (measure.section(&drawn)) }
     }
+}
+
+/// How many cores there are to use. Virtual nodes have cores of their own, and watched ones machines.
+fn cores_there(summary: &Summary<'_>) -> Option<String> {
+    let manifest = summary.manifest;
+    let here = manifest.machine.cores;
+    if manifest.target != "virtual" {
+        return (summary.watched.is_none() && here > 0).then(|| format!("the machine has {here}"));
+    }
+    let models = manifest.variants.iter().flat_map(|variant| &variant.models);
+    let mut counts = models.filter(|model| model.name == "cores.count").map(|model| &model.value);
+    let count = counts.next()?;
+    counts.all(|other| other == count).then(|| format!("a node has {count}"))
 }
 
 impl Measure {

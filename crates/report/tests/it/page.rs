@@ -1,7 +1,7 @@
 //! The page: well formed, complete, closed to the outside, and readable for runs that are not whole.
 
 use insight::Summary;
-use record::{Line, RunDir, Status, StreamFigures, ThreadUse};
+use record::{Line, ModelInfo, RunDir, Status, StreamFigures, ThreadUse};
 use report::Style;
 
 pub(crate) fn whole() -> RunDir {
@@ -415,6 +415,28 @@ fn a_machine_that_is_not_known_has_no_figures() {
             && !page.contains("<dd>0 B</dd>"),
         "{page}"
     );
+}
+
+#[test]
+fn virtual_nodes_have_cores_of_their_own() {
+    let mut run = whole();
+    let here = format!("; the machine has {}", run.manifest.machine.cores);
+    assert!(checked(&run).contains(&here));
+    run.manifest.target = "virtual".to_owned();
+    for info in &mut run.manifest.variants {
+        info.models = vec![ModelInfo {
+            hosts: "all".to_owned(),
+            name: "cores.count".to_owned(),
+            value: "16".to_owned(),
+            unit: "cores".to_owned(),
+            source: "a test".to_owned(),
+            calibrated_on: None,
+        }];
+    }
+    let page = checked(&run);
+    assert!(page.contains("; a node has 16.") && !page.contains("the machine has"), "{page}");
+    run.manifest.variants[0].models[0].value = "4".to_owned();
+    assert!(!checked(&run).contains("; a node has"), "they differ");
 }
 
 /// A run whose first variant streamed for 10 s over these threads.
