@@ -284,6 +284,7 @@ impl Steering {
             since,
             changed: at,
             settled: None,
+            idle: None,
         }));
         Decision::Set(proposal)
     }

@@ -16,7 +16,7 @@ const SETTLE_MAX: Duration = Duration::from_secs(30);
 pub(super) const MEASURE_MAX: Duration = Duration::from_secs(20);
 /// A trial that cannot be measured for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A trial has this much longer where only later recoveries obey.
+/// A trial has this much longer where only later recoveries obey, as long as anything recovers or waits for that.
 const PATIENCE_LATER: Duration = Duration::from_secs(240);
 /// A change that brings less than this is not worth having.
 pub(super) const WORTH: f64 = 1.03;
@@ -61,6 +61,8 @@ pub(super) struct Trial {
     pub(super) since: Time,
     pub(super) changed: Time,
     pub(super) settled: Option<Time>,
+    /// Since when nothing recovers, and no copy waits for that.
+    pub(super) idle: Option<Time>,
 }
 
 /// What becomes of a trial.
@@ -79,8 +81,11 @@ impl Trial {
         self.times > STEP
     }
 
-    /// Notes from when on it can be measured: once what was in flight has passed, and recoveries obey.
+    /// Notes from when on it can be measured: once what was in flight has passed, and recoveries obey. And since when
+    /// nobody can obey.
     pub(super) fn settle(&mut self, look: &Look) {
+        let is_idle = look.active.is_empty() && look.waiting == 0;
+        self.idle = is_idle.then(|| self.idle.unwrap_or(look.at));
         let obey = || look.active.iter().all(|began| *began > self.changed);
         let is_settled = look.at - self.changed >= settling(look.passes_in);
         if self.settled.is_none() && is_settled && (!self.later_only || obey()) {
@@ -91,7 +96,8 @@ impl Trial {
     /// What becomes of it, by the rate since it settled.
     pub(super) fn rule(&self, at: Time, after: Option<Measured>) -> Ruling {
         let patience = if self.later_only { PATIENCE + PATIENCE_LATER } else { PATIENCE };
-        let is_late = at - self.changed >= patience;
+        let is_over = self.idle.is_some_and(|idle| at - idle >= PATIENCE);
+        let is_late = is_over || at - self.changed >= patience;
         let not_measured = |says| Ruling::TakeBack(None, says);
         if let Some(after) = after.filter(|after| self.leaps(after)) {
             return Ruling::Keep(after);
@@ -102,7 +108,7 @@ impl Trial {
                 not_measured("recoveries ended or began meanwhile, so that it does not tell")
             }
             Some(after) => self.compare(after, is_late),
-            None if is_late && self.later_only => {
+            None if is_late && self.later_only && after.is_none() => {
                 not_measured("no recovery began with it, and only those that begin obey it")
             }
             None if is_late => not_measured("too little recovered to tell what it brings"),

@@ -33,6 +33,26 @@ fn what_only_later_recoveries_obey_is_set_where_others_begin_and_measured_once_t
     assert!(kept.clone().count() == 2 && kept.clone().all(|got| (1.9..2.1).contains(&got)));
 }
 
+/// Nobody obeys what is on trial, and nobody will.
+#[test]
+fn what_only_later_recoveries_obey_is_taken_back_once_nothing_recovers_and_none_waits() {
+    for (waiting, is_taken_back) in [(0, true), (3, false)] {
+        let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+        (sim.per_chunk, sim.later_only) = (5.0 * MB, true);
+        sim.takes = Some(Duration::from_secs(25));
+        assert!(matches!(&sim.steer(&mut steering, 30)[..], [Decision::Set(_)]), "{:#?}", sim.did);
+        (sim.active, sim.waiting) = (0, waiting);
+        assert_eq!(sim.steer(&mut steering, 60), [], "the next one may begin in a moment");
+        let did = sim.steer(&mut steering, 10);
+        let says = |one: &Decision| matches!(one, Decision::TakeBack(one, _) if one.says.contains("began"));
+        assert_eq!(
+            (did.len(), did.iter().all(says)),
+            (usize::from(is_taken_back), true),
+            "{did:#?}"
+        );
+    }
+}
+
 #[test]
 fn nothing_is_begun_while_nothing_recovers() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
