@@ -1,6 +1,6 @@
 //! `narrows steer`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use policy::steering::{Bounds, Marks, WrongBound};
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Where runs are kept.
-    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR, requires = "apply")]
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
     #[command(flatten)]
     connect: ConnectArgs,
@@ -63,6 +63,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.interval < Duration::from_millis(250) || args.interval > Duration::from_secs(10) {
         refuse!(
             "--interval must be from 250ms to 10s: looking costs the cluster, and users wait for two looks"
+        );
+    }
+    if !args.apply && args.runs != Path::new(runs::DEFAULT_DIR) {
+        refuse!(
+            "--runs is where --apply keeps its journal, and a dry run keeps none: add --apply, or leave --runs out"
         );
     }
     if args.guard.as_ref().is_some_and(|guard| guard.contains("://") || !guard.contains("/_")) {

@@ -129,6 +129,8 @@ const ADDRESSES: &[Mistake] = &[
     typed("A port that is none", "cluster --port 70000", "0..=65535"),
     fails("A port that is taken", "cluster --nodes 1 --port TAKEN", "--port"),
     typed("Runs in a file", "run remote-recovery --runs notes.txt", "--runs DIR"),
+    typed("Runs that a dry run does not keep", "steer http://CLUSTER --runs kept", "add --apply"),
+    typed("Runs that no page shows", "watch http://CLUSTER --runs kept", "add --web"),
     fails("A directory that is not there", "calibrate --laps 1 --write no/such/file.toml", "mkdir -p no/such"),
 ];
 

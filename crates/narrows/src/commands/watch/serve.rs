@@ -1,7 +1,7 @@
 //! `narrows watch --web` and `--serve-metrics`: what is watched, for browsers and for Prometheus.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[arg(long = "allow-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
     /// Where `steer` and `what-if` keep runs on this machine: the page of --web shows what they did and said.
-    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR, requires = "web")]
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
 }
 
@@ -61,6 +61,11 @@ impl Args {
         self.web.is_some() || self.serve_metrics.is_some() || self.of_serving().is_some()
     }
 
+    /// Whether it was said where runs are kept.
+    fn has_runs(&self) -> bool {
+        self.runs != Path::new(runs::DEFAULT_DIR)
+    }
+
     /// The first option that says how something is served.
     fn of_serving(&self) -> Option<&'static str> {
         let options = [
@@ -68,6 +73,7 @@ impl Args {
             ("--web-token-file", self.web_token_file.is_some()),
             ("--web-cert", self.web_cert.is_some()),
             ("--allow-host", !self.allowed_hosts.is_empty()),
+            ("--runs", self.has_runs()),
         ];
         options.into_iter().find_map(|(name, given)| given.then_some(name))
     }
@@ -119,6 +125,11 @@ pub(super) struct What<'a> {
 
 pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
     let [(web, first), (metrics, second)] = serve.addresses();
+    if web.is_none() && serve.has_runs() {
+        refuse!(
+            "--runs is where the page of --web finds what steer and what-if did: add --web, or leave --runs out"
+        );
+    }
     if web.is_none() && metrics.is_none() {
         let option = serve.of_serving().unwrap_or_default();
         refuse!("{option} goes with --web or --serve-metrics");
