@@ -167,8 +167,14 @@ fn nodes(manifest: &Manifest) -> String {
     manifest.nodes.iter().map(one).collect::<Vec<String>>().join(", ")
 }
 
-/// What was noted while it ran, with the time since the run began.
-pub(super) fn notes(run: &RunDir) -> Markup {
+/// What was noted while it ran, with the time since the run began; where a cluster was only watched, since the first
+/// look that is kept, as its chart has it.
+pub(super) fn notes(run: &RunDir, watched: bool) -> Markup {
+    let begins_ms = run.lines.iter().find_map(|line| match line {
+        Line::Phase { t_ms, phase, .. } if watched && phase.begins => Some(*t_ms),
+        _ => None,
+    });
+    let begins_ms = begins_ms.unwrap_or(0.0);
     let notes: Vec<(f64, Option<&str>, &str)> = run
         .lines
         .iter()
@@ -184,7 +190,10 @@ pub(super) fn notes(run: &RunDir) -> Markup {
                 ul.notes {
                     @for (t_ms, variant, text) in notes.iter().take(MOST_NOTES) {
                         li {
-                            span.when { (units::show_seconds(t_ms / 1000.0)) }
+                            span.when {
+                                @if *t_ms < begins_ms { "before" }
+                                @else { (units::show_seconds((t_ms - begins_ms) / 1000.0)) }
+                            }
                             @if let Some(variant) = variant { b { (variant) } " " }
                             (text)
                         }

@@ -66,7 +66,7 @@ pub fn html(run: &RunDir) -> String {
                 (link::section(&summary, &curves))
             }
             (nodes::section(&summary, &curves))
-            (details::notes(run))
+            (details::notes(run, summary.watched.is_some()))
             (details::details(run, &summary))
         }
         footer { "narrows " (manifest.version) ", run " (manifest.run) ". " (STANDS_ALONE) }

@@ -1,7 +1,7 @@
 //! The page: well formed, complete, closed to the outside, and readable for runs that are not whole.
 
 use insight::Summary;
-use record::{Line, ModelInfo, RunDir, Status, StreamFigures, ThreadUse};
+use record::{Line, ModelInfo, Phase, RunDir, Status, StreamFigures, ThreadUse};
 use report::Style;
 
 pub(crate) fn whole() -> RunDir {
@@ -380,6 +380,25 @@ fn a_cluster_that_was_looked_at_once_is_not_called_well() {
     let page = checked(&run);
     assert!(page.contains("<p>1 look in 0 ms.</p>"), "{page}");
     assert!(page.contains("<p>one look is not enough"), "{page}");
+}
+
+/// It waited for another one before it looked.
+#[test]
+fn what_a_hand_noted_has_the_clock_of_its_chart() {
+    let mut run = whole();
+    run.rows.clear();
+    let note = |t_ms: f64, text: &str| Line::Note { t_ms, variant: None, text: text.into() };
+    let phase = Phase { name: "recover".into(), begins: true };
+    run.lines = vec![
+        note(1_000.0, "waits"),
+        Line::Phase { t_ms: 36_000.0, variant: None, lap: 1, phase },
+        Line::Observation { t_ms: 36_000.0, observation: Box::default() },
+        note(40_000.0, "sets"),
+    ];
+    let page = checked(&run);
+    for told in ["before</span>waits", "4.00 s</span>sets"] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
 }
 
 #[test]
