@@ -52,6 +52,8 @@ pub struct Steering {
     found: BTreeMap<String, Lever>,
     /// What was changed and helped, the last one last.
     kept: Vec<Made>,
+    /// The limit whose raise was kept last, where that brought much.
+    climbs: Option<String>,
     memory: Memory,
     /// Settings that are left alone, because somebody else sets them or the cluster refused them.
     left: BTreeSet<String>,
@@ -70,6 +72,7 @@ impl Steering {
             began: now,
             found: BTreeMap::new(),
             kept: Vec::new(),
+            climbs: None,
             memory: Memory::default(),
             left: BTreeSet::new(),
             foreign: BTreeMap::new(),
@@ -202,6 +205,7 @@ impl Steering {
 
     fn give_way(&mut self, at: Time, why: String) -> Decision {
         self.memory.suffered(at);
+        self.climbs = None;
         let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
             _ => self.kept.pop(),
@@ -298,8 +302,9 @@ impl Steering {
             let may_queue = matches!(verdict.holds, Holds::Path | Holds::Neighbour);
             let is_queued = may_queue && look.passes_in > ROUND_TRIP_MAX;
             if verdict.holds == Holds::Elsewhere || is_queued {
-                let label = &verdict.label;
-                return Err(format!("{label} holds, which no setting here lifts"));
+                let otherwise = self.climb_on(look, verdict);
+                let why = || format!("{} holds, which no setting here lifts", verdict.label);
+                return otherwise.ok_or_else(why);
             }
             for role in verdict.holds.roles() {
                 let of_role = |lever: &&Lever| {
@@ -320,6 +325,17 @@ impl Steering {
                 verdicts[0].label
             ),
         })
+    }
+
+    /// A step of the limit whose last raise brought much: where that ends a trial tells, and not what is named
+    /// meanwhile. A limit that holds nothing any more takes nothing from anybody when it is raised.
+    fn climb_on<'l>(&self, look: &'l Look, verdict: &Verdict) -> Option<(Verdict, &'l Lever, u64)> {
+        let name = self.climbs.as_ref()?;
+        let lever =
+            look.levers.iter().find(|lever| lever.name == *name && self.may_touch(lever))?;
+        let verdict = Verdict { label: verdict.label.clone(), ..Verdict::unseen() };
+        let to = self.raise(look, &verdict, lever).ok()?;
+        Some((verdict, lever, to))
     }
 
     fn may_touch(&self, lever: &Lever) -> bool {
@@ -401,6 +417,9 @@ impl Steering {
 
     fn keep(&mut self, trial: Trial, after: Measured) -> Decision {
         self.memory.kept(&after);
+        let brought_much = after.per_s >= trial.before.per_s * LEAP;
+        let climbs = trial.made.role == Role::Rate && brought_much;
+        self.climbs = climbs.then(|| trial.made.proposal.setting.clone());
         // What was measured after this change is the rate before the next.
         self.phase = Phase::Watching(trial.settled.unwrap_or(trial.changed));
         let proposal = trial.made.proposal.clone();

@@ -14,13 +14,28 @@ fn a_limit_is_raised_step_by_step_up_to_the_knee_and_no_further() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
     sim.knee = 35.0 * MB;
     let did = sim.steer(&mut steering, 120);
-    // 10, 20, 40: there the disk holds.
-    assert_eq!(sim.value(LIMIT), "40mb", "{did:#?}");
-    let sets = did.iter().filter(|one| matches!(one, Decision::Set(_))).count();
-    assert_eq!(sets, 2, "{did:#?}");
-    let Decision::Keep(last) = did.last().unwrap() else { panic!("{did:#?}") };
+    // At 40 the disk holds, and a trial of 80 shows it.
+    assert_eq!((tried(&did, LIMIT), sim.value(LIMIT)), (vec!["20mb", "40mb", "80mb"], "40mb"));
+    let [.., Decision::Keep(last), Decision::Set(_), Decision::TakeBack(next, _)] = &did[..] else {
+        panic!("{did:#?}")
+    };
     assert!((1.7..1.8).contains(&last.got().unwrap()), "{last:?}");
+    assert_eq!((next.says.as_str(), next.proposal.expected), ("it brings nothing", None));
     assert!(sim.waits(&mut steering).starts_with("disk holds, "));
+}
+
+#[test]
+fn a_limit_whose_raise_brought_much_is_raised_on_whatever_is_named_meanwhile() {
+    let elsewhere = || Some(vec![Verdict { holds: Holds::Elsewhere, ..Verdict::unseen() }]);
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    sim.says = elsewhere();
+    assert_eq!(sim.steer(&mut steering, 30), [], "nothing brought anything yet");
+    sim.says = None;
+    sim.steer(&mut steering, 3);
+    sim.says = elsewhere();
+    sim.steer(&mut steering, 40);
+    assert_eq!(tried(&sim.did, LIMIT), ["20mb", "40mb", "80mb"], "{:#?}", sim.did);
+    assert_eq!(sim.value(LIMIT), "80mb");
 }
 
 #[test]
