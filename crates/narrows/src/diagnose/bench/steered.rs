@@ -61,6 +61,8 @@ pub(crate) struct Steered {
     pub(crate) alone: f64,
     /// With the best fixed settings.
     pub(crate) best: f64,
+    /// What those are, where they differ from what was found.
+    pub(crate) best_settings: String,
     /// With a hand, its trials included.
     pub(crate) steered: f64,
     /// Share of the seconds in which users suffered.
@@ -121,13 +123,13 @@ pub(crate) async fn steered(
     }
     quick.retain(|(_, suffered, _)| *suffered < SUFFERED_MAX);
     quick.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let mut best = alone;
+    let (mut best, mut best_settings) = (alone, String::new());
     for (.., one) in quick.iter().take(FINALISTS) {
         let act = async |stage: &Stage<'_>| for_long(stage).await;
         let (rate, latencies) = place.on_stage(case.seed, one, act).await?;
         // Fixed settings under which users suffer are no better ones.
-        if suffered(&latencies, mark_ms) < SUFFERED_MAX {
-            best = best.max(rate);
+        if suffered(&latencies, mark_ms) < SUFFERED_MAX && rate > best {
+            (best, best_settings) = (rate, differing(one, &conditions));
         }
     }
     let journal = journals.join(format!("{}.journal", case.seed));
@@ -141,6 +143,7 @@ pub(crate) async fn steered(
         severity: case.severity,
         alone,
         best,
+        best_settings,
         steered: came.rate,
         suffered: suffered(&came.latencies, mark_ms),
         sets: came.sets,
@@ -173,6 +176,13 @@ async fn carried(stage: &Stage<'_>, began: Time) -> anyhow::Result<f64> {
             stage.recover_again().await?;
         }
     }
+}
+
+/// Settings that are not as they were found, in words.
+fn differing(one: &Conditions, found: &Conditions) -> String {
+    let is_other = |(name, value): &(&String, &String)| found.settings.get(*name) != Some(*value);
+    let told = one.settings.iter().filter(is_other);
+    told.map(|(name, value)| format!("{} {value}", short(name))).collect::<Vec<_>>().join(", ")
 }
 
 /// Fixed settings within the bounds of a hand.
@@ -387,7 +397,7 @@ pub(crate) fn as_json(cases: &[Steered]) -> Value {
             "alone_bytes_per_s": case.alone, "steered_bytes_per_s": case.steered,
             "best_bytes_per_s": case.best, "gain": case.gain(), "of_best": case.of_best(),
             "suffered": case.suffered, "sets": case.sets, "gave_way": case.gave_way,
-            "settings": case.settings,
+            "settings": case.settings, "best_settings": case.best_settings,
         })
     };
     json!({ "cases": cases.iter().map(one).collect::<Vec<_>>() })
