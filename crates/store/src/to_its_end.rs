@@ -15,13 +15,8 @@ pub(crate) fn to_its_end<T: 'static, F: Future<Output = Result<T>> + 'static>(
     name: &'static str,
     make: impl FnOnce() -> F + 'static,
 ) -> impl Future<Output = Result<T>> {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let task = move || async move {
-        // Where this fails, nobody waits any more.
-        let _ = tell.send(make().await);
-    };
-    env.spawn_with(name, task).detach();
+    let task = env.spawn_with(name, make).into_waiter();
     async move {
-        told.await.unwrap_or_else(|_| Err(FirstFailure::new("its node is going down").error(dir)))
+        task.await.unwrap_or_else(|_| Err(FirstFailure::new("its node is going down").error(dir)))
     }
 }

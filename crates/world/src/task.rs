@@ -29,6 +29,18 @@ struct Output<T> {
     waiter: Option<Waker>,
 }
 
+impl<T> Output<T> {
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<T, Cancelled>> {
+        match self.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                self.waiter = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
 /// The task's end of its [`Output`]: dropped without a value, it says that the task was cancelled.
 struct Finisher<T>(Rc<RefCell<Output<T>>>);
 
@@ -112,6 +124,13 @@ impl<T: 'static> Task<T> {
         self.abort = None;
     }
 
+    /// Lets the task run on by itself, and waits for its output. That costs no channel beside it, and who stops
+    /// waiting is not woken.
+    pub fn into_waiter(mut self) -> TaskWaiter<T> {
+        self.abort = None;
+        TaskWaiter { output: self.output.clone() }
+    }
+
     /// Ends the task now, wherever it waits.
     pub fn abort(&mut self) {
         if let Some(abort) = self.abort.take() {
@@ -144,13 +163,26 @@ impl<T> Future for Task<T> {
     type Output = Result<T, Cancelled>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut output = self.output.borrow_mut();
-        match output.result.take() {
-            Some(result) => Poll::Ready(result),
-            None => {
-                output.waiter = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
+        self.output.borrow_mut().poll(cx)
+    }
+}
+
+/// Waits for a task that runs to its end, whoever waits.
+pub struct TaskWaiter<T> {
+    output: Rc<RefCell<Output<T>>>,
+}
+
+impl<T> Drop for TaskWaiter<T> {
+    fn drop(&mut self) {
+        let waiter = self.output.borrow_mut().waiter.take();
+        drop(waiter);
+    }
+}
+
+impl<T> Future for TaskWaiter<T> {
+    type Output = Result<T, Cancelled>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.output.borrow_mut().poll(cx)
     }
 }

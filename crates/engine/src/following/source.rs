@@ -3,6 +3,7 @@
 use super::service::{FollowService, REMOTE_TIMEOUT};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::remote;
@@ -24,7 +25,7 @@ pub(crate) struct Needed {
 /// A leader's shard.
 pub(crate) struct Source {
     alias: String,
-    pub(crate) shard: LeaderShard,
+    pub(crate) shard: Arc<LeaderShard>,
     lease: String,
     address: RefCell<Option<String>>,
     /// Held by the request that looks for the primary; the others wait for it.
@@ -38,7 +39,7 @@ impl Source {
     pub(crate) fn new(alias: &str, shard: LeaderShard, lease: String) -> Source {
         Source {
             alias: alias.to_owned(),
-            shard,
+            shard: Arc::new(shard),
             lease,
             address: RefCell::default(),
             locating: tokio::sync::Mutex::default(),
@@ -98,7 +99,7 @@ impl Source {
         let addresses =
             remote::addresses(&service.remotes, &self.alias).map_err(CallError::Failed)?;
         let ask = LeaseRequest {
-            leader: self.shard.clone(),
+            leader: LeaderShard::clone(&self.shard),
             id: self.lease.clone(),
             from: needed.map(|needed| needed.from),
             at_least: needed.is_some_and(|needed| needed.at_least),

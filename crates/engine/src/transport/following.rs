@@ -1,5 +1,6 @@
 //! What a follower and its leader say to each other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -35,8 +36,8 @@ pub struct Versions {
 /// A follower's question for operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadChanges {
-    /// Of which shard.
-    pub leader: LeaderShard,
+    /// Of which shard. Shared, as each question names it.
+    pub leader: Arc<LeaderShard>,
     /// The first operation.
     pub from: u64,
     /// At most so many operations.

@@ -109,7 +109,7 @@ fn envelopes() -> Vec<Envelope> {
         history_uuid: "history".to_owned(),
     };
     let read = ReadChanges {
-        leader,
+        leader: leader.into(),
         from: 300,
         max_ops: 5120,
         max_bytes: 32 << 20,

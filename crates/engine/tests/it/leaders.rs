@@ -45,7 +45,7 @@ async fn read_changes(
         history_uuid: history_uuid.to_owned(),
     };
     let ask = ReadChanges {
-        leader,
+        leader: leader.into(),
         from: heard.and_then(|(_, last)| last).map_or(0, |last| last + 1),
         max_ops: 1,
         max_bytes: 1000,

@@ -50,6 +50,7 @@ testbed::both_worlds!(
     nobody_listens,
     what_only_virtual_time_has_is_refused_by_name,
     work_gives_its_value,
+    a_task_runs_to_its_end_whoever_waits,
 );
 
 /// A host that answers each message on each connection; its address.
@@ -232,6 +233,21 @@ async fn what_only_virtual_time_has_is_refused_by_name(env: Env) {
             assert!(error.to_string().contains(&format!("the link's {name} ")), "{error}");
         }
     }
+}
+
+async fn a_task_runs_to_its_end_whoever_waits(env: Env) {
+    let done = std::rc::Rc::new(std::cell::Cell::new(0));
+    let work = |takes_ms| {
+        let (inner, done) = (env.clone(), done.clone());
+        let work = async move {
+            inner.sleep(Duration::from_millis(takes_ms)).await;
+            done.set(done.get() + 1);
+            done.get()
+        };
+        env.spawn("works", work).into_waiter()
+    };
+    drop(work(1));
+    assert_eq!(work(50).await, Ok(2), "nobody waits for the first, and it went on");
 }
 
 async fn work_gives_its_value(env: Env) {
