@@ -149,8 +149,8 @@ fn check_extent(core: &Core, shard: &LocalShard, ask: &ReadChanges) -> Result<()
     let Some((term, checkpoint)) = ask.heard else { return Ok(()) };
     let began_with = shard.began_with.get();
     let has_it = term >= shard.term() || checkpoint <= began_with;
-    let is_leaders = shard.is_yet_to_end_following() || follows(&core.state(), &shard.index);
-    if has_it || is_leaders {
+    let is_leaders = || shard.is_yet_to_end_following() || follows(&core.state(), &shard.index);
+    if has_it || is_leaders() {
         return Ok(());
     }
     let shown = |seq_no: Option<u64>| seq_no.map_or("none".to_owned(), |seq_no| seq_no.to_string());
