@@ -2,11 +2,13 @@
 //! same bounds, known in hindsight.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use clusters::live::UserClock;
 use clusters::{BorrowedSettings, ClusterIdentity, RestClient};
 use insight::diagnosis::Series;
 use insight::words;
@@ -41,7 +43,7 @@ const MORE_SHARDS: u32 = 6;
 /// Bounds of a hand, and of fixed settings.
 const LIMIT_TIMES: u64 = 8;
 const LIMIT_MOST: u64 = 1 << 30;
-/// Users suffer from twice the p99 that they have where nobody steers, and some milliseconds for noise.
+/// Users suffer from twice what they have where nobody steers, and some milliseconds for noise: as the guard has it.
 const SUFFER_TIMES: f64 = 2.0;
 const SUFFER_MS: f64 = 5.0;
 /// So often it is looked whether every copy is there.
@@ -105,36 +107,35 @@ pub(crate) async fn steered(
         async move |stage: &Stage<'_>| {
             let users = Users::start(stage)?;
             let rate = rate(stage, &during).await?;
-            Ok((rate, users.latencies()))
+            Ok((rate, users.felt()))
         }
     };
     let act = async |stage: &Stage<'_>| for_long(stage).await;
-    let (alone, latencies) = place.on_stage(case.seed, &conditions, act).await?;
+    let (alone, usual) = place.on_stage(case.seed, &conditions, act).await?;
     if alone <= 0.0 {
         return Ok(Err("nothing moves"));
     }
-    let all: Vec<f64> = latencies.iter().map(|(_, ms)| *ms).collect();
-    let mark_ms = SUFFER_TIMES * p99(&all).unwrap_or(0.0) + SUFFER_MS;
+    let mark = Mark::above(&usual);
     // Those that go best at first are looked at for as long as a hand has.
     let mut quick = Vec::new();
     for one in fixed(&conditions) {
-        let (rate, latencies) = place.on_stage(case.seed, &one, users(measured)).await?;
-        quick.push((rate, suffered(&latencies, mark_ms), one));
+        let (rate, felt) = place.on_stage(case.seed, &one, users(measured)).await?;
+        quick.push((rate, felt.suffered(&mark), one));
     }
     quick.retain(|(_, suffered, _)| *suffered < SUFFERED_MAX);
     quick.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let (mut best, mut best_settings) = (alone, String::new());
     for (.., one) in quick.iter().take(FINALISTS) {
         let act = async |stage: &Stage<'_>| for_long(stage).await;
-        let (rate, latencies) = place.on_stage(case.seed, one, act).await?;
+        let (rate, felt) = place.on_stage(case.seed, one, act).await?;
         // Fixed settings under which users suffer are no better ones.
-        if suffered(&latencies, mark_ms) < SUFFERED_MAX && rate > best {
+        if felt.suffered(&mark) < SUFFERED_MAX && rate > best {
             (best, best_settings) = (rate, differing(one, &conditions));
         }
     }
     let journal = journals.join(format!("{}.journal", case.seed));
     // Fixed settings do not keep cores free either, as long as nobody suffers.
-    let marks = Marks { p99_ms: Some(mark_ms), cpu: 1.0, ..Marks::default() };
+    let marks = Marks { p99_ms: Some(mark.search_ms), cpu: 1.0, ..Marks::default() };
     let act = async move |stage: &Stage<'_>| hand(stage, marks, &journal).await;
     let came = place.on_stage(case.seed, &conditions, act).await?;
     Ok(Ok(Steered {
@@ -145,7 +146,7 @@ pub(crate) async fn steered(
         best,
         best_settings,
         steered: came.rate,
-        suffered: suffered(&came.latencies, mark_ms),
+        suffered: came.felt.suffered(&mark),
         sets: came.sets,
         gave_way: came.gave_way,
         settings: came.settings,
@@ -153,11 +154,11 @@ pub(crate) async fn steered(
 }
 
 /// The rate where nobody steers, for as long as a hand has, and what users wait meanwhile.
-async fn for_long(stage: &Stage<'_>) -> anyhow::Result<(f64, Vec<(f64, f64)>)> {
+async fn for_long(stage: &Stage<'_>) -> anyhow::Result<(f64, Felt)> {
     let users = Users::start(stage)?;
     stage.begin().await?;
     let rate = carried(stage, stage.env.now()).await?;
-    Ok((rate, users.latencies()))
+    Ok((rate, users.felt()))
 }
 
 /// Bytes a second of all recoveries together, for as long as a hand has. Once every copy is there, all are taken away
@@ -229,23 +230,72 @@ fn fixed(found: &Conditions) -> Vec<Conditions> {
 /// What a hand did.
 struct Came {
     rate: f64,
-    latencies: Vec<(f64, f64)>,
+    felt: Felt,
     sets: usize,
     gave_way: usize,
     settings: String,
 }
 
-/// Clients that search the near node at a steady rate, one after another.
+/// What users felt, each with when that was, in seconds, and in milliseconds.
+#[derive(Clone, Debug, Default)]
+struct Felt {
+    /// How long each search took.
+    searches: Vec<(f64, f64)>,
+    /// The mean of operations that were indexed since a second before, as the hand sees it.
+    indexing: Vec<(f64, f64)>,
+}
+
+/// From where on users suffer.
+struct Mark {
+    search_ms: f64,
+    indexing_ms: f64,
+}
+
+impl Mark {
+    fn above(usual: &Felt) -> Mark {
+        let sorted = |all: &[(f64, f64)]| {
+            let mut all: Vec<f64> = all.iter().map(|(_, ms)| *ms).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let (searches, indexing) = (sorted(&usual.searches), sorted(&usual.indexing));
+        let above = |usual_ms: f64| SUFFER_TIMES * usual_ms + SUFFER_MS;
+        Mark {
+            search_ms: above(p99(&searches).unwrap_or(0.0)),
+            // Nobody indexes where it is not told.
+            indexing_ms: indexing.get(indexing.len() / 2).map_or(f64::INFINITY, |ms| above(*ms)),
+        }
+    }
+}
+
+impl Felt {
+    /// Share of the seconds in which searches had a p99, or indexed operations a mean, above the mark.
+    fn suffered(&self, mark: &Mark) -> f64 {
+        let mut seconds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (at_s, ms) in &self.searches {
+            seconds.entry(*at_s as u64).or_default().push(*ms);
+        }
+        let slow = self.indexing.iter().filter(|(_, ms)| *ms > mark.indexing_ms);
+        let slow: BTreeSet<u64> = slow.map(|(at_s, _)| *at_s as u64).collect();
+        let is_bad = |(second, all): &(&u64, &Vec<f64>)| {
+            slow.contains(*second) || p99(all).is_some_and(|p99| p99 > mark.search_ms)
+        };
+        let bad = seconds.iter().filter(is_bad).count();
+        if seconds.is_empty() { 0.0 } else { bad as f64 / seconds.len() as f64 }
+    }
+}
+
+/// Clients that search the near node at a steady rate, one after another, and whoever looks at those that index.
 struct Users {
-    latencies: Rc<RefCell<Vec<(f64, f64)>>>,
-    _task: Task<()>,
+    felt: Rc<RefCell<Felt>>,
+    _tasks: [Task<()>; 2],
 }
 
 impl Users {
     fn start(stage: &Stage<'_>) -> anyhow::Result<Users> {
-        let latencies: Rc<RefCell<Vec<(f64, f64)>>> = Rc::default();
-        let (env, taken, address) = (stage.env.clone(), latencies.clone(), stage.near()?);
-        let task = stage.env.spawn("users", async move {
+        let felt: Rc<RefCell<Felt>> = Rc::default();
+        let (env, taken, address) = (stage.env.clone(), felt.clone(), stage.near()?);
+        let searches = stage.env.spawn("users", async move {
             let client = RestClient::new(&env);
             let (path, body) = (format!("/{BESIDE}/_search"), Bytes::from(search().to_string()));
             loop {
@@ -254,16 +304,28 @@ impl Users {
                 let took_ms = (env.now() - sent).as_secs_f64() * 1e3;
                 // A search that fails is as bad as one that takes for ever.
                 let took_ms = if answer.is_ok() { took_ms } else { f64::INFINITY };
-                taken.borrow_mut().push((env.now().as_secs_f64(), took_ms));
+                taken.borrow_mut().searches.push((env.now().as_secs_f64(), took_ms));
                 env.sleep_until((sent + SEARCH_EVERY).max(env.now())).await;
             }
         });
-        Ok(Users { latencies, _task: task })
+        let client = second_client(&stage.env, &stage.urls(), &ConnectArgs::default())?;
+        let (env, taken) = (stage.env.clone(), felt.clone());
+        let indexing = stage.env.spawn("looks at who indexes", async move {
+            let mut clock = UserClock::default();
+            loop {
+                if let Ok(times) = clock.ask(&client).await
+                    && let Some(ms) = times.indexing_ms
+                {
+                    taken.borrow_mut().indexing.push((env.now().as_secs_f64(), ms));
+                }
+                env.sleep(INTERVAL).await;
+            }
+        });
+        Ok(Users { felt, _tasks: [searches, indexing] })
     }
 
-    /// When each search was answered, in seconds, and how long that took, in milliseconds.
-    fn latencies(&self) -> Vec<(f64, f64)> {
-        self.latencies.borrow().clone()
+    fn felt(&self) -> Felt {
+        self.felt.borrow().clone()
     }
 }
 
@@ -312,7 +374,7 @@ async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result
     let settings = settings.collect::<Vec<_>>().join(", ");
     changes.into_settings().end().await?;
     drop(account);
-    Ok(Came { rate, latencies: users.latencies(), sets, gave_way, settings })
+    Ok(Came { rate, felt: users.felt(), sets, gave_way, settings })
 }
 
 fn short(name: &str) -> &str {
@@ -323,16 +385,6 @@ fn p99(all: &[f64]) -> Option<f64> {
     let mut sorted = all.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len().checked_sub(1 + sorted.len() / 100)?).copied()
-}
-
-/// Share of the seconds in which p99 is above the mark.
-fn suffered(latencies: &[(f64, f64)], mark_ms: f64) -> f64 {
-    let mut seconds: std::collections::BTreeMap<u64, Vec<f64>> = Default::default();
-    for (at_s, ms) in latencies {
-        seconds.entry(*at_s as u64).or_default().push(*ms);
-    }
-    let bad = seconds.values().filter(|all| p99(all).is_some_and(|p99| p99 > mark_ms)).count();
-    if seconds.is_empty() { 0.0 } else { bad as f64 / seconds.len() as f64 }
 }
 
 /// Of [`table`], each with whether it is aligned to the right.
