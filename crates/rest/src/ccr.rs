@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::{Call, PATIENCE, object};
-use super::error::{bad_body, invalid};
+use super::call::{Call, PATIENCE, object, refuse_unknown_keys};
+use super::error::invalid;
 use super::names::{called, is_pattern, no_such_index};
 use super::recovery;
 use super::spread::{on_shards, primaries, shards_json};
@@ -58,7 +57,7 @@ pub(super) fn read_follower(
 ) -> Result<(Map<String, Value>, NewFollower)> {
     let mut object = object(json, &format!(": {{\"remote_cluster\", \"{needed}\"}}"))?;
     let parameters = FollowParameters::take(&mut object)?;
-    refuse_unknown(&object, what, known)?;
+    refuse_unknown_keys(&object, &with_parameters(known), &format!("for {what}"))?;
     let settings = settings(&object)?;
     Ok((object, NewFollower { settings, parameters }))
 }
@@ -69,16 +68,9 @@ pub(super) fn settings(object: &Map<String, Value>) -> Result<Update> {
     Ok(given.transpose()?.unwrap_or_default())
 }
 
-pub(super) fn refuse_unknown(
-    object: &Map<String, Value>,
-    what: &str,
-    known: &[&'static str],
-) -> Result<()> {
-    let Some(key) = object.keys().find(|key| !known.contains(&key.as_str())) else {
-        return Ok(());
-    };
-    let near = did_you_mean(key, known.iter().copied().chain(FollowParameters::names()));
-    Err(bad_body(format!("unknown key [{key}] for {what}{near}")))
+/// These keys of a body, and the parameters of following.
+fn with_parameters(keys: &[&'static str]) -> Vec<&'static str> {
+    keys.iter().copied().chain(FollowParameters::names()).collect()
 }
 
 pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String> {
@@ -129,7 +121,7 @@ pub(super) async fn pause(call: Call) -> Result<Reply> {
 pub(super) async fn resume(call: Call) -> Result<Reply> {
     let mut object = object(call.json()?, " of parameters, or none")?;
     let parameters = FollowParameters::take(&mut object)?;
-    refuse_unknown(&object, "resume_follow", &[])?;
+    refuse_unknown_keys(&object, &with_parameters(&[]), "for resume_follow")?;
     change(&call, &call.state(), FollowChange::Resume { parameters }).await
 }
 
@@ -190,7 +182,7 @@ pub(super) async fn forget_follower(call: Call) -> Result<Reply> {
     const KEYS: [&str; 4] =
         ["follower_cluster", "follower_index", "follower_index_uuid", "leader_remote_cluster"];
     let object = object(call.needed_json()?, &format!(": {}", KEYS.join(", ")))?;
-    refuse_unknown(&object, "forget_follower", &KEYS)?;
+    refuse_unknown_keys(&object, &KEYS, "for forget_follower")?;
     let [cluster, index, uuid, alias] = KEYS;
     let state = call.state();
     let leader = call.index();

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::{Call, object};
-use super::ccr::{self, Followed, change, followed, patience, refuse_unknown, settings, text};
+use super::call::{Call, object, refuse_unknown_keys};
+use super::ccr::{self, Followed, change, followed, patience, settings, text};
 use super::error::bad_body;
 use engine::following::{self, FollowRequest};
 use engine::settings::FollowParameters;
@@ -19,7 +19,7 @@ pub(super) async fn start(call: Call) -> Result<Reply> {
     if object.contains_key("use_roles") {
         return Err(bad_body("there are no roles here; leave out [use_roles]"));
     }
-    refuse_unknown(&object, "_start", &KEYS)?;
+    refuse_unknown_keys(&object, &KEYS, "for _start")?;
     let request = FollowRequest {
         follower: call.index().to_owned(),
         alias: text(&object, "leader_alias")?,
@@ -56,7 +56,8 @@ pub(super) async fn stop(call: Call) -> Result<Reply> {
 }
 
 fn empty(call: &Call) -> Result<()> {
-    refuse_unknown(&object(call.json()?, ", an empty one, or none")?, "an empty body", &[])
+    let object = object(call.json()?, ", an empty one, or none")?;
+    refuse_unknown_keys(&object, &[], "for an empty body")
 }
 
 /// `GET /_plugins/_replication/{index}/_status`. An index that follows nobody is said to, as in the field.
