@@ -161,7 +161,7 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
     let mut mappings = call.needed_json()?;
     expand_dots(&mut mappings)?;
     let state = call.state();
-    let names = indices_to_change(&state, call.indices(), &call.query, Closed::Expanded)?;
+    let names = indices_to_change(&state, call.indices(), &call.query)?;
     for name in &names {
         refuse_follower(&call.node, name)?;
     }

@@ -70,7 +70,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     }
     let state = call.state();
     let mut events = Vec::new();
-    let names = indices_to_change(&state, call.indices(), &call.query, Closed::Expanded)?;
+    let names = indices_to_change(&state, call.indices(), &call.query)?;
     for index in with_uuids(&state, &names) {
         let meta = &state.indices[&index.name];
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);

@@ -203,9 +203,8 @@ pub(super) fn indices_to_change(
     state: &ClusterState,
     expression: Option<&str>,
     query: &Query,
-    by_default: Closed,
 ) -> Result<Vec<String>> {
-    let names = indices_with(state, expression, query, by_default)?;
+    let names = indices_with(state, expression, query, Closed::Expanded)?;
     let named = expression.filter(|text| !["", "_all"].contains(text));
     match named.filter(|_| names.is_empty() && query.get("allow_no_indices").is_none()) {
         Some(text) => Err(no_such_index(state, text)),
