@@ -1,14 +1,11 @@
 //! Plans that follow, for a terminal: how far behind the follower was, how it caught up, and what the checker found.
 
-use std::path::Path;
-
 use insight::{Summary, VariantFollow, follow, words};
 use record::{CatchUp, FollowFigures, units};
 use serde_json::{Value, json};
 
-use crate::changed::not_as_planned;
 use crate::grid::{dash, grid, painted};
-use crate::style::{Paint, Style, headline, paragraph, plain};
+use crate::style::{Paint, Style, paragraph, plain};
 
 /// Headers of the table, and whether a column is of numbers.
 pub(crate) const COLUMNS: [(&str, bool); 6] = [
@@ -60,23 +57,15 @@ pub(crate) fn found(variants: &[VariantFollow]) -> Vec<(bool, String)> {
 }
 
 /// A run that follows.
-pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
-    let manifest = summary.manifest;
-    let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
-    let mut lines = headline(&summary.headline, &summary.details, style);
-    lines.extend([paragraph(style, Some(Paint::Dim), &plain(&run), 0), String::new()]);
+pub(crate) fn of_run(summary: &Summary<'_>, style: Style) -> Vec<String> {
+    let mut lines = vec![String::new()];
     lines.extend(painted(grid(COLUMNS, rows(&summary.following)), style));
     lines.push(String::new());
     for (is_well, text) in found(&summary.following) {
         let paint = (!is_well).then_some(Paint::Warning);
         lines.push(paragraph(style, paint, &plain(&text), 2));
     }
-    lines.extend(not_as_planned(summary).map(|text| paragraph(style, None, &text, 2)));
-    lines.extend(
-        summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
-    );
-    lines.extend(page.map(|page| format!("Report: {}", plain(&page.display().to_string()))));
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// One object a variant: `variant`, `laps` as they were measured, and `met`, where follower and leader met: `seconds`

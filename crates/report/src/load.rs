@@ -1,7 +1,6 @@
 //! Loads for a terminal, in the form of Rally's summary: a line for each figure, a column for each lap.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use insight::load::{Change, Metric, changes, figures, headline, pairs, warnings};
 use insight::words::three_digits;
@@ -10,7 +9,6 @@ use record::LoadFigures;
 use record::units::show_count;
 use serde_json::{Value, json};
 
-use crate::changed::not_as_planned;
 use crate::grid::{dash, grid, painted, signed, signed_range};
 use crate::style::{self, Paint, Style, paragraph, plain};
 
@@ -29,11 +27,9 @@ pub fn load(laps: &[LoadFigures], style: Style) -> String {
 }
 
 /// A run that measured loads: every operation under every variant, then each variant beside the first.
-pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
+pub(crate) fn of_run(summary: &Summary<'_>, style: Style) -> Vec<String> {
     let manifest = summary.manifest;
-    let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
-    let mut lines = style::headline(&summary.headline, &summary.details, style);
-    lines.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));
+    let mut lines = Vec::new();
     if manifest.challenge.is_some() {
         lines.push(String::new());
         lines.extend(track_lines(&summary.loads, style));
@@ -62,12 +58,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
         lines.extend(change_lines(base, other, manifest.seed, style));
     }
     lines.push(String::new());
-    lines.extend(not_as_planned(summary).map(|text| paragraph(style, None, &text, 2)));
-    lines.extend(
-        summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
-    );
-    lines.extend(page.map(|page| format!("Report: {}", plain(&page.display().to_string()))));
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// The figures of a track's tasks in one grid, a line for each, as Rally prints them; of several laps those of all.

@@ -161,25 +161,29 @@ pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String
         let title = format!("{} {}", manifest.about.trim_end_matches('.'), manifest.run);
         return crate::screen::findings(diagnosis, &title, style);
     }
-    if !summary.loads.is_empty() {
-        return crate::load::of_run(summary, style, page);
-    }
-    if !summary.following.is_empty() {
-        return crate::following::of_run(summary, style, page);
-    }
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
     let mut blocks = headline(&summary.headline, &summary.details, style);
     blocks.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));
-    if !summary.variants.is_empty() {
+    let report = page.map(|page| format!("Report: {}", plain(&page.display().to_string())));
+    if summary.loads.is_empty() && summary.following.is_empty() {
+        if !summary.variants.is_empty() {
+            blocks.push(String::new());
+            blocks.extend(rows(summary, style));
+        }
         blocks.push(String::new());
-        blocks.extend(rows(summary, style));
+        let remarks = remarks(summary).into_iter().chain(report.map(|text| (None, text)));
+        blocks.extend(remarks.map(|(paint, text)| paragraph(style, paint, &text, 2)));
+    } else {
+        blocks.extend(match summary.loads.is_empty() {
+            true => crate::following::of_run(summary, style),
+            false => crate::load::of_run(summary, style),
+        });
+        blocks.extend(not_as_planned(summary).map(|text| paragraph(style, None, &text, 2)));
+        let gap = |gap: &String| paragraph(style, Some(Paint::Warning), &plain(gap), 2);
+        blocks.extend(summary.gaps.iter().map(gap));
+        blocks.extend(report);
     }
-    blocks.push(String::new());
-    let remarks = remarks(summary, page);
-    blocks.extend(remarks.iter().map(|(paint, text)| paragraph(style, *paint, text, 2)));
-    let mut text = blocks.join("\n");
-    text.push('\n');
-    text
+    blocks.join("\n") + "\n"
 }
 
 /// The grid with its frame dim and the fastest of several variants marked.
@@ -234,7 +238,7 @@ fn render(summary: &Summary<'_>, columns: &[&Column], longest: usize) -> Vec<Str
 }
 
 /// What stands below the table, each with its colour.
-fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, String)> {
+fn remarks(summary: &Summary<'_>) -> Vec<(Option<Paint>, String)> {
     let mut remarks = Vec::new();
     let judged = |what: &str, variant: &Variant, figures: &Finished| {
         (None, plain(&format!("{what}{}, {}.", variant.name, figures.verdict.text)))
@@ -252,8 +256,6 @@ fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, St
     remarks.extend(of_run.chain(not_as_planned(summary)).map(|text| (None, text)));
     remarks.extend(summary.comparison.iter().map(|text| (Some(Paint::Dim), text.clone())));
     remarks.extend(summary.gaps.iter().map(|gap| (Some(Paint::Warning), plain(gap))));
-    let page = page.map(|page| format!("Report: {}", plain(&page.display().to_string())));
-    remarks.extend(page.map(|text| (None, text)));
     remarks
 }
 
