@@ -105,7 +105,7 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
         file.laps.push(copy.file.as_secs_f64());
         first.laps.push(time_of_first_copies(target, CLUSTER).await?.as_secs_f64());
         let asked = &Asked { target: &*target, cluster: CLUSTER, index: INDEX };
-        asked.copy(Way::ToManager, (1, LARGE_BULKS), 1).await?;
+        asked.copy(Direction::ToManager, (1, LARGE_BULKS), 1).await?;
         receive.laps.push(rate(&asked.clear_away().await?)?);
         let operations = MISSED_BULKS * DOCUMENTS;
         let bare_s = replayed_s(&asked.replay(BARE).await?, operations)?;
@@ -134,14 +134,14 @@ pub struct TimeOfACopy {
 /// Its settings of recovery and of routing are taken back afterwards. Fails if the cluster refuses something.
 pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy> {
     let asked = Asked { target, cluster, index: INDEX };
-    asked.begin(Way::ToManager, SMALL_COPIES, 1).await?;
+    asked.begin(Direction::ToManager, SMALL_COPIES, 1).await?;
     for _ in 0..SEGMENTS {
         asked.fill(1, BARE).await?;
         asked.flush().await?;
     }
-    let many = asked.make_copies(Way::ToManager).await? / SMALL_COPIES;
+    let many = asked.make_copies(Direction::ToManager).await? / SMALL_COPIES;
     let many_files = files_of_a_copy(&asked.clear_away().await?, INDEX);
-    let few = asked.copy(Way::ToManager, (SMALL_COPIES, 1), 1).await? / SMALL_COPIES;
+    let few = asked.copy(Direction::ToManager, (SMALL_COPIES, 1), 1).await? / SMALL_COPIES;
     let few_files = files_of_a_copy(&asked.recoveries().await?, INDEX);
     asked.give_up_copies().await?;
     let open = asked.come_back().await? / SMALL_COPIES;
@@ -167,7 +167,7 @@ pub(super) fn time_of_a_file(few: (Duration, u32), many: (Duration, u32)) -> Opt
 pub async fn time_of_first_copies(target: &mut impl Clusters, cluster: &str) -> Result<Duration> {
     let nodes = target.nodes(cluster);
     let asked = Asked { target: &*target, cluster, index: INDEX };
-    asked.copy(Way::FromManager, (FIRST_COPIES, 1), FIRST_COPIES).await?;
+    asked.copy(Direction::FromManager, (FIRST_COPIES, 1), FIRST_COPIES).await?;
     let faults = target.faults()?;
     faults.begin(&nodes[1].name, FaultKind::Kill).await?;
     faults.end(&nodes[1].name, FaultKind::Kill).await?;
@@ -184,7 +184,7 @@ pub async fn time_of_first_copies(target: &mut impl Clusters, cluster: &str) -> 
 
 /// Between the first node of a cluster, which manages it, and the second.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     /// Copies that recover from the manager may have to wait, which twins know by themselves.
     ToManager,
     /// A manager that restarts is no question to a twin.
@@ -280,18 +280,18 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// The nodes that are to have no copy: while there is one of each shard, and while there are two.
-    fn excluded(&self, way: Way) -> [String; 2] {
+    fn excluded(&self, direction: Direction) -> [String; 2] {
         let mut names: Vec<String> =
             self.target.nodes(self.cluster).into_iter().map(|node| node.name).collect();
-        if way == Way::ToManager {
+        if direction == Direction::ToManager {
             names.swap(0, 1);
         }
         [names[1..].join(","), names[2..].join(",")]
     }
 
     /// Makes an index of so many shards on one node, of which so many copies are made at once and without a rate limit.
-    async fn begin(&self, way: Way, shards: u32, at_once: u32) -> Result<()> {
-        let [excluded, _] = self.excluded(way);
+    async fn begin(&self, direction: Direction, shards: u32, at_once: u32) -> Result<()> {
+        let [excluded, _] = self.excluded(direction);
         self.set(json!({
             EXCLUDE: excluded,
             "cluster.routing.allocation.node_concurrent_recoveries": at_once,
@@ -303,18 +303,23 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// Makes a copy of each shard on the other node: how long until all are started.
-    async fn make_copies(&self, way: Way) -> Result<Duration> {
-        let [_, excluded] = self.excluded(way);
+    async fn make_copies(&self, direction: Direction) -> Result<Duration> {
+        let [_, excluded] = self.excluded(direction);
         self.set(json!({ EXCLUDE: excluded })).await?;
         self.until_green(json!({ "index.number_of_replicas": 1 })).await
     }
 
     /// Both, with so many bulks in one segment of each shard or more.
-    async fn copy(&self, way: Way, (shards, bulks): (u32, u64), at_once: u32) -> Result<Duration> {
-        self.begin(way, shards, at_once).await?;
+    async fn copy(
+        &self,
+        direction: Direction,
+        (shards, bulks): (u32, u64),
+        at_once: u32,
+    ) -> Result<Duration> {
+        self.begin(direction, shards, at_once).await?;
         self.fill(bulks, Content::Letters).await?;
         self.flush().await?;
-        self.make_copies(way).await
+        self.make_copies(direction).await
     }
 
     /// Takes all replicas away, and leaves their files where they are.
