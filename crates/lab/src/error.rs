@@ -203,7 +203,7 @@ impl Error {
 }
 
 /// An error and its causes, each once: some say their cause themselves, at their end or before what to do.
-pub fn told(causes: impl Iterator<Item = String>) -> String {
+pub fn with_causes(causes: impl Iterator<Item = String>) -> String {
     causes.fold(String::new(), |said, cause| match said.is_empty() {
         true => cause,
         false if said.contains(&cause) => said,

@@ -18,7 +18,7 @@ pub mod twin;
 mod writers;
 
 pub use diagnostic::{Diagnostic, Mistakes};
-pub use error::{Error, Result, told};
+pub use error::{Error, Result, with_causes};
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,
     caught, execute, execute_resolved, execute_track, fresh, journal, live_cluster, now,

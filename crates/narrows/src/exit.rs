@@ -248,7 +248,7 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    say!("narrows: {}", told(&error));
+    say!("narrows: {}", with_causes(&error));
     ExitCode::from(match () {
         () if error.chain().any(is_usage) => 2,
         () if error.chain().any(is_taken) => clusters::ADDRESS_TAKEN,
@@ -257,8 +257,8 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
 }
 
 /// The error and its causes, each once.
-pub(crate) fn told(error: &anyhow::Error) -> String {
-    lab::told(error.chain().map(ToString::to_string))
+pub(crate) fn with_causes(error: &anyhow::Error) -> String {
+    lab::with_causes(error.chain().map(ToString::to_string))
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
@@ -291,8 +291,8 @@ mod tests {
         let error = engine::Error::Listen { node: "narrows-0".to_owned(), source };
         let said = "node narrows-0 cannot listen for REST on 127.0.0.1:9200: it is in use; choose another address, \
                     or stop what uses it";
-        assert_eq!(told(&anyhow::Error::from(error)), said);
+        assert_eq!(with_causes(&anyhow::Error::from(error)), said);
         let chain = anyhow::anyhow!("it is full").context("write the run").context("run the plan");
-        assert_eq!(told(&chain), "run the plan: write the run: it is full");
+        assert_eq!(with_causes(&chain), "run the plan: write the run: it is full");
     }
 }

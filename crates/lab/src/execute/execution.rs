@@ -13,7 +13,7 @@ use super::place::Place;
 use super::record_dir::fresh;
 use super::working::Ended;
 use super::{in_virtual_time, on_live, on_processes, on_servers};
-use crate::error::{Error, Result, told};
+use crate::error::{Error, Result, with_causes};
 use crate::plan::{Plan, Resolved};
 
 /// A run that took place, however it ended.
@@ -97,7 +97,7 @@ pub fn execute_resolved(
 fn failure(error: &Error) -> String {
     let error: &(dyn std::error::Error + 'static) = error;
     let causes = std::iter::successors(Some(error), |error| error.source());
-    told(causes.map(ToString::to_string))
+    with_causes(causes.map(ToString::to_string))
 }
 
 /// Runs the plan; the record has all that was measured when this returns.

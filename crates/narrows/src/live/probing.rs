@@ -66,7 +66,7 @@ pub(crate) async fn probe(
     match &ended {
         Ok(Ended::Complete) => recording.end(t_ms)?,
         Ok(Ended::Interrupted) => recording.end_as(Status::Interrupted, t_ms)?,
-        Err(error) => recording.fail(exit::told(error), t_ms)?,
+        Err(error) => recording.fail(exit::with_causes(error), t_ms)?,
     };
     if matches!(ended?, Ended::Interrupted) {
         return Err(anyhow!("interrupted; {}", as_it_was(&left)));

@@ -146,7 +146,7 @@ impl Kept<'_> {
             match self.execute_in(self.asking.runs, plan, draws) {
                 Err(error) if is_of_record(&error) => self.say(&format!(
                     "the answer is not kept: {}; --runs DIR keeps it elsewhere",
-                    exit::told(&error)
+                    exit::with_causes(&error)
                 )),
                 told => return told,
             }

@@ -183,7 +183,7 @@ async fn apply(
     }
     account.tell(Entry::said("end", text))?;
     let failure = match (&ended, &ending) {
-        (Err(error), _) => Some(exit::told(error)),
+        (Err(error), _) => Some(exit::with_causes(error)),
         (_, Some(Ending::Stopped(why))) => Some(why.clone()),
         _ => None,
     };
