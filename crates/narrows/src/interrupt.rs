@@ -39,7 +39,7 @@ pub(crate) async fn until_told(
 }
 
 /// Waits until someone says stop. In virtual time whoever said so before is heard, too.
-pub(crate) async fn told() -> io::Result<()> {
+pub(crate) async fn told_to_stop() -> io::Result<()> {
     if Handle::try_current().is_ok() {
         listen()?.await;
         return Ok(());
@@ -67,7 +67,7 @@ pub(crate) fn in_virtual_time<T: 'static, F: Future<Output = anyhow::Result<T>> 
             tokio::select! {
                 biased;
                 result = work => result,
-                told = told() => Err(told.map_or_else(anyhow::Error::from, |()| anyhow!("interrupted"))),
+                told = told_to_stop() => Err(told.map_or_else(anyhow::Error::from, |()| anyhow!("interrupted"))),
             }
         }
     })

@@ -213,7 +213,7 @@ fn outcome(work: &Work, job: &Job, runs: &Path, kept: bool) -> anyhow::Result<Ou
         seed: Some(seed),
         variants: work.variants.clone(),
         watch: Rc::new(Quiet),
-        interrupt: Rc::new(|| Box::pin(interrupt::told())),
+        interrupt: Rc::new(|| Box::pin(interrupt::told_to_stop())),
         ..Options::new(runs)
     };
     let done = lab::execute(&Plan::open(&work.plan)?, &Place::VIRTUAL, &options)?;

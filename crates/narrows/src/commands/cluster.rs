@@ -127,13 +127,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let ended = tokio::select! {
             biased;
             ended = serve(&mut target, &topology, args, &credentials) => ended,
-            told = interrupt::told() => Ok(told?),
+            told = interrupt::told_to_stop() => Ok(told?),
         };
         // Where nothing has started, the reason is all that is to be said.
         if !target.nodes(&args.name).is_empty() {
             say!("stopping");
         }
-        lab::stopped_unless_told(&env, target.stop(), interrupt::told()).await;
+        lab::stopped_unless_told(&env, target.stop(), interrupt::told_to_stop()).await;
         ended
     })
 }

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         laps: Some(args.laps.unwrap_or(1)),
         variants,
         watch: Rc::new(Progress::new()),
-        interrupt: Rc::new(|| Box::pin(interrupt::told())),
+        interrupt: Rc::new(|| Box::pin(interrupt::told_to_stop())),
         ..Options::new(&args.runs)
     };
     let Tried { found, failed } =

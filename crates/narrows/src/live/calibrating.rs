@@ -13,7 +13,7 @@ use record::observation::Observation;
 use world::Env;
 
 use super::{ConnectArgs, Recording, checked_options, refuse_several_clusters, tell_left, usage};
-use crate::interrupt::{Ended, told, until_told};
+use crate::interrupt::{Ended, told_to_stop, until_told};
 use crate::terminal::say;
 
 /// How long a cluster that has answered may take to answer at least: a wait for copies is one answer, of five minutes.
@@ -72,7 +72,7 @@ pub(crate) async fn calibrate_there(
     })
     .await;
     let is_told = matches!(ended, Ok(Ended::Interrupted));
-    there.stop_until_told(is_told, told, |text| say!("narrows: {text}")).await;
+    there.stop_until_told(is_told, told_to_stop, |text| say!("narrows: {text}")).await;
     if let Some(put_back) = there.ended() {
         tell_left(&put_back.with_context(|| {
             format!("{index} could not be deleted; once the cluster answers, say `{restore}`")

@@ -17,7 +17,7 @@ use super::{
     ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, settle, tell_left, usage,
 };
 use crate::exit;
-use crate::interrupt::{Ended, told, until_told};
+use crate::interrupt::{Ended, told_to_stop, until_told};
 use crate::terminal::say;
 
 /// What probing needs besides the looks so far.
@@ -56,7 +56,7 @@ pub(crate) async fn probe(
     let ended = until_told(work).await;
     let nothing = Kept::new();
     let done = patiently(env, &restore, async || borrowed.put_back(&nothing).await).await?;
-    let left = settle(env, &restore, borrowed, done, told()).await?;
+    let left = settle(env, &restore, borrowed, done, told_to_stop()).await?;
     tell_left(&left);
     let results = prober.into_results();
     for result in &results {

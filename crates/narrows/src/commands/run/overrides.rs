@@ -53,7 +53,7 @@ impl Overrides {
             rate_bytes_per_s: self.rate,
             seed: self.seed,
             watch: Rc::new(Progress::new()),
-            interrupt: Rc::new(|| Box::pin(interrupt::told())),
+            interrupt: Rc::new(|| Box::pin(interrupt::told_to_stop())),
             ..Options::new(runs)
         }
     }

@@ -98,10 +98,10 @@ impl<'a> Asking<'a> {
 
 /// Waits until somebody says stop, or until what goes on beside has failed.
 async fn until_ended(beside: Option<watch::Receiver<bool>>) -> io::Result<()> {
-    let Some(mut has_failed) = beside else { return interrupt::told().await };
+    let Some(mut has_failed) = beside else { return interrupt::told_to_stop().await };
     tokio::select! {
         biased;
-        told = interrupt::told() => told,
+        told = interrupt::told_to_stop() => told,
         failed = has_failed.wait_for(|failed| *failed) => failed.map(drop).map_err(io::Error::other),
     }
 }

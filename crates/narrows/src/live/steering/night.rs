@@ -18,7 +18,7 @@ use super::changes::Changes;
 use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
 use crate::exit;
-use crate::interrupt::{Ended, told, until_told};
+use crate::interrupt::{Ended, told_to_stop, until_told};
 use crate::live::{
     ClusterFolder, ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client,
     settle, tell_left, title, usage,
@@ -159,7 +159,7 @@ async fn apply(
     };
     let done = patiently(env, &restore, put_back).await?;
     let put_back_ms = now_ms();
-    let left = settle(env, &restore, changes.into_settings(), done, told()).await?;
+    let left = settle(env, &restore, changes.into_settings(), done, told_to_stop()).await?;
     if let Some(Ending::Stopped(why)) = &ending {
         tell_left(&untold(&left, why));
     } else {
