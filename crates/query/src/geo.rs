@@ -33,7 +33,7 @@ pub(crate) fn steps((lat, lon): (f64, f64)) -> (u32, u32) {
 }
 
 /// A point (latitude, longitude) as Lucene gives it back: where its steps begin.
-pub fn kept(point: (f64, f64)) -> (f64, f64) {
+pub fn quantized(point: (f64, f64)) -> (f64, f64) {
     let (lat, lon) = steps(point);
     let kept = |steps: u32, whole: f64| f64::from(steps) * (whole / STEPS) - whole / 2.0;
     (kept(lat, 180.0), kept(lon, 360.0))

@@ -31,7 +31,7 @@ pub struct Grid {
 impl Grid {
     /// The cell of a point (latitude, longitude), as the field numbers and sorts cells; none beyond the bounds.
     pub fn cell(&self, point: (f64, f64)) -> Option<i64> {
-        let (lat, lon) = geo::kept(point);
+        let (lat, lon) = geo::quantized(point);
         if let Some([top, left, bottom, right]) = self.bounds {
             let (east, west) = (lon >= left, lon <= right);
             let between = if left <= right { east && west } else { east || west };

@@ -379,7 +379,8 @@ impl ValueSource for Source {
                     values.extend(cells.map(|cell| long_bits(!cell)));
                 }
                 Reading::Side(side) => {
-                    let degrees = self.points(*doc).filter_map(|point| side.of(geo::kept(point)));
+                    let degrees =
+                        self.points(*doc).filter_map(|point| side.of(geo::quantized(point)));
                     values.extend(degrees.map(double_bits));
                 }
                 _ => {

@@ -155,9 +155,9 @@ impl Resolver<'_> {
     pub(super) fn within_box(&self, path: &str, [top, left, bottom, right]: [f64; 4]) -> Resolved {
         // As in the field points are kept in steps, rounded down, so that a point on the bottom or on the left may be
         // outside. A side above is rounded likewise.
-        let (crosses, (top, right)) = (left > right, geo::kept((top, right)));
+        let (crosses, (top, right)) = (left > right, geo::quantized((top, right)));
         let fits = move |lat: f64, lon: f64| {
-            let (lat, lon) = geo::kept((lat, lon));
+            let (lat, lon) = geo::quantized((lat, lon));
             let between = match crosses {
                 false => lon >= left && lon <= right,
                 true => lon >= left || lon <= right,
@@ -171,7 +171,7 @@ impl Resolver<'_> {
     pub(super) fn within_polygons(&self, path: &str, polygons: &[Polygon]) -> Resolved {
         let polygons = polygons.to_vec();
         let fits = move |lat: f64, lon: f64| {
-            let point = geo::kept((lat, lon));
+            let point = geo::quantized((lat, lon));
             polygons.iter().any(|polygon| polygon.holds(point))
         };
         pairs(path, FieldType::GeoPoint, Arc::new(fits))

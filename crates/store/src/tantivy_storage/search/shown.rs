@@ -61,7 +61,7 @@ fn values(
     if field.kind.columns().is_some() {
         let columns = pair(segment, path, field.kind)?;
         let points = columns.iter().flat_map(|columns| columns.of(doc)).map(|point| {
-            let (lat, lon) = geo::kept(point);
+            let (lat, lon) = geo::quantized(point);
             format!("{}, {}", show_double(lat), show_double(lon))
         });
         // As in the field these are sorted as texts.
