@@ -18,7 +18,7 @@ use super::finding::{Finding, Lift};
 use super::following::{follow_on, followings};
 use super::knobs::Knobs;
 use super::manager_queue::long_queue;
-use super::moving::{kept, moves};
+use super::moving::{moves, settings_against_moves};
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::{Series, Transfer};
@@ -142,7 +142,7 @@ fn in_words(gap: &Gap) -> String {
 /// What holds nothing today and should be known all the same.
 fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
     let anew = begun_anew(series).into_iter().chain(made_anew(series));
-    let settings = allocation_off(series).into_iter().chain(kept(series));
+    let settings = allocation_off(series).into_iter().chain(settings_against_moves(series));
     let refused = replica_routing::refused(series).into_iter();
     let searches = refused.chain(replica_routing::cancelled(series));
     let searches = replica_routing::avoided(series).into_iter().chain(searches);

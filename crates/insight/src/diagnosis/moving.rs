@@ -30,7 +30,7 @@ pub(crate) fn moves(series: &Series<'_>) -> Vec<String> {
 }
 
 /// Settings that leave nodes empty, or as uneven as they are: forgotten, they show in no health.
-pub(crate) fn kept(series: &Series<'_>) -> Vec<String> {
+pub(crate) fn settings_against_moves(series: &Series<'_>) -> Vec<String> {
     rebalancing_off(series).into_iter().chain(excluded(series)).collect()
 }
 

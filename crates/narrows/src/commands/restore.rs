@@ -173,7 +173,7 @@ async fn unless_told<T>(
 ) -> anyhow::Result<T> {
     let mut done = None;
     let ended = until_told(async {
-        done = Some(work.await.map_err(|error| kept(error, again, journal_path))?);
+        done = Some(work.await.map_err(|error| not_put_back(error, again, journal_path))?);
         Ok(())
     });
     ended.await?;
@@ -181,7 +181,7 @@ async fn unless_told<T>(
 }
 
 /// What is said where a cluster could not be put back. A journal stays, also that of a cluster that is no more.
-fn kept(error: Error, again: &str, journal_path: &Path) -> anyhow::Error {
+fn not_put_back(error: Error, again: &str, journal_path: &Path) -> anyhow::Error {
     match error {
         Error::Connection { .. }
         | Error::Timeout { .. }

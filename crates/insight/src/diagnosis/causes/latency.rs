@@ -63,7 +63,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         recovery.in_flight().unwrap_or_default(),
         words::rtt(implied_ms.round()),
         words::rate(recovery.rate_bytes_per_s),
-        beside(recovery)
+        ruled_out(recovery)
     );
     Ok(Finding {
         subjects: vec![recovery.transfer.name()],
@@ -76,7 +76,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
 }
 
 /// What is ruled out besides, in words.
-fn beside(recovery: &Copying<'_, '_>) -> &'static str {
+fn ruled_out(recovery: &Copying<'_, '_>) -> &'static str {
     if !recovery.is_idle() {
         "no limiter binds, and that explains the rate although cores or disks are busy"
     } else if !recovery.tells_use() {

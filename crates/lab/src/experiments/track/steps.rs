@@ -255,7 +255,7 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                 _ => None,
             };
             return ends(match health {
-                Some(health) => format!("{why}; {}", told(&health, through.nodes)),
+                Some(health) => format!("{why}; {}", health_in_words(&health, through.nodes)),
                 None => why,
             });
         }
@@ -281,7 +281,7 @@ async fn in_vain(through: &Through<'_>, path: &str) -> String {
                 .as_ref()
                 .is_some_and(|before| SAME.map(|of| &before[of]) == SAME.map(|of| &health[of]))
         {
-            return told(health, through.nodes);
+            return health_in_words(health, through.nodes);
         }
         before = health;
     }
@@ -303,7 +303,7 @@ fn lacks_places(health: &Value) -> bool {
 }
 
 /// What a cluster's health is, and what to do where it stays so.
-fn told(health: &Value, nodes: Option<u32>) -> String {
+fn health_in_words(health: &Value, nodes: Option<u32>) -> String {
     let status = health["status"].as_str().unwrap_or("unknown");
     let said = format!(
         "status {status}, nodes: {}, unassigned copies: {}, on their way: {}",

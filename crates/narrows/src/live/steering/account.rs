@@ -55,9 +55,9 @@ impl Entry {
                     expected(proposal)
                 )
             }
-            Decision::Keep(outcome) => format!("keep {}", told(outcome)),
+            Decision::Keep(outcome) => format!("keep {}", trial(outcome)),
             Decision::TakeBack(outcome, back) => {
-                format!("take back {}: {}; it is {} again", told(outcome), outcome.says, back.to)
+                format!("take back {}: {}; it is {} again", trial(outcome), outcome.says, back.to)
             }
             Decision::GiveWay(back, why) => {
                 format!("give way: {} {} -> {}: {why}", back.setting, back.from, back.to)
@@ -115,7 +115,7 @@ fn expected(proposal: &Proposal) -> String {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn trial(outcome: &Outcome) -> String {
     let proposal = &outcome.proposal;
     let after = outcome.after_per_s.map_or_else(|| "not told".to_owned(), words::rate);
     let got = outcome.got().map_or_else(|| "not told".to_owned(), words::times);
