@@ -54,16 +54,8 @@ impl Default for Limits {
 
 /// Handles that this process may have, files and connections together.
 fn handles_max() -> usize {
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    handles_of(&limits).unwrap_or(HANDLES_UNKNOWN)
-}
-
-fn handles_of(limits: &str) -> Option<usize> {
-    let row = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    match row.split_whitespace().next()? {
-        "unlimited" => Some(usize::MAX),
-        number => number.parse().ok(),
-    }
+    let max = machine::open_files_max();
+    max.map_or(HANDLES_UNKNOWN, |max| usize::try_from(max).unwrap_or(usize::MAX))
 }
 
 /// What a connection is doing.
@@ -480,11 +472,6 @@ pub(super) mod tests {
 
     #[test]
     fn half_of_the_handles_are_for_clients() {
-        let limits =
-            "Max cpu time   unlimited  unlimited  seconds\nMax open files  1024  524288  files\n";
-        assert_eq!(handles_of(limits), Some(1024));
-        assert_eq!(handles_of(&limits.replace("1024", "unlimited")), Some(usize::MAX));
-        assert_eq!(handles_of(""), None);
         assert!(Limits::default().connections_max <= handles_max() / 2);
     }
 }
