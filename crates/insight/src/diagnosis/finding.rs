@@ -129,6 +129,14 @@ pub(crate) const ANSWERS_BESIDE_OTHERS: &str = "time of answers beside other nod
 /// Most lines of evidence that are taken from one list of the cluster's.
 pub(crate) const LINES_SHOWN: usize = 3;
 
+/// As many sentences as one reads; `more` tells how many others there are.
+pub(crate) fn few(mut all: Vec<String>, more: &str) -> Vec<String> {
+    let others = all.len().saturating_sub(LINES_SHOWN);
+    all.truncate(LINES_SHOWN);
+    all.extend((others > 0).then(|| format!("{more}: {others}")));
+    all
+}
+
 /// One line of evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {

@@ -6,7 +6,7 @@ use record::units::show_seconds;
 
 use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::alias_of;
-use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, RECOVERY};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, RECOVERY, few};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::series::{MS_PER_S, Series, Transfer};
 use crate::diagnosis::threshold::{
@@ -84,10 +84,7 @@ pub(crate) fn held_off(series: &Series<'_>) -> Vec<String> {
             remote.alias
         )
     });
-    let mut all: Vec<String> = cut_off.collect();
-    let more = all.len().saturating_sub(LINES_SHOWN);
-    all.truncate(LINES_SHOWN);
-    all.extend((more > 0).then(|| format!("more remote clusters are cut off: {more}")));
+    let mut all = few(cut_off.collect(), "more remote clusters are cut off");
     let (_, nodes) = series.last_nodes().unwrap_or_default();
     let now_ms = nodes.iter().filter_map(|node| node.timestamp_ms).max();
     let is_recent = |error: &&AutoFollowError| {

@@ -6,7 +6,7 @@ use record::observation::{Node, Observation, Selection};
 use super::{Cause, Class, Judge, Rule, cpu_quota, gc};
 use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::busy;
-use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, few};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, By};
 use crate::diagnosis::series::{NS_PER_MS, Series};
@@ -126,7 +126,7 @@ pub(crate) fn refused(series: &Series<'_>) -> Vec<String> {
             lacks(series, name)
         ))
     };
-    few(series.nodes().filter_map(refused).collect(), "refused")
+    few(series.nodes().filter_map(refused).collect(), "more nodes refused searches")
 }
 
 /// Nodes that cancelled searches while they were looked at, a sentence each.
@@ -143,15 +143,7 @@ pub(crate) fn cancelled(series: &Series<'_>) -> Vec<String> {
             )
         })
     };
-    few(series.nodes().filter_map(cancelled).collect(), "cancelled")
-}
-
-/// As many sentences on nodes as one reads, and how many more there are.
-fn few(mut all: Vec<String>, did: &str) -> Vec<String> {
-    let more = all.len().saturating_sub(LINES_SHOWN);
-    all.truncate(LINES_SHOWN);
-    all.extend((more > 0).then(|| format!("more nodes {did} searches: {more}")));
-    all
+    few(series.nodes().filter_map(cancelled).collect(), "more nodes cancelled searches")
 }
 
 /// A node that searches go around by themselves, because adaptive replica selection is on; none where no node is far
