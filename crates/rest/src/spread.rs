@@ -160,7 +160,7 @@ pub(super) async fn ask(
         biased;
         answer = core.call(&address, Class::Control, request, limit) => answer?,
         // A node that has left does not answer any more, and may not have closed its connections.
-        () = core.has_left(name) => return Err(gone(name)),
+        () = core.has_left(name) => return Err(Failure::node_left(name)),
     };
     match answer {
         Response::Shard(answer) => Ok(answer),
@@ -219,7 +219,7 @@ pub(super) async fn ask_nodes(
     let work = names.iter().map(|name| {
         let (node, name, request) = (node.clone(), name.clone(), request.clone());
         async move {
-            let address = node.core().address_of(&name).ok_or_else(|| gone(&name))?;
+            let address = node.core().address_of(&name).ok_or_else(|| Failure::node_left(&name))?;
             Ok(node.core().call(&address, Class::Control, request, limit).await?)
         }
     });
@@ -244,10 +244,6 @@ pub(super) fn nodes_json<T>(answers: &[(String, Result<T>)]) -> Value {
     counts_json(answers.len(), answers.len() - failures.len(), failures)
 }
 
-fn gone(name: &str) -> Failure {
-    Failure::new(503, "node_not_connected_exception", format!("node [{name}] has left the cluster"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +258,8 @@ mod tests {
         assert_eq!(shards["failures"][0]["shard"], 1);
         assert_eq!(shards["failures"][0]["reason"]["type"], "unavailable_shards_exception");
         assert_eq!(shards_json(1, &vec![(copy(0), Ok(ShardAnswer::Done))]).get("failures"), None);
-        let nodes = nodes_json(&[("a".to_owned(), Ok(())), ("b".to_owned(), Err(gone("b")))]);
+        let nodes =
+            nodes_json(&[("a".to_owned(), Ok(())), ("b".to_owned(), Err(Failure::node_left("b")))]);
         assert_eq!((&nodes["total"], &nodes["successful"]), (&json!(2), &json!(1)));
         assert_eq!(nodes["failures"][0]["node_id"], "b");
     }

@@ -257,13 +257,8 @@ pub(super) async fn ask(
     node: &str,
     request: Request,
 ) -> Result<Response> {
-    let address = service.core.address_of(node).ok_or_else(|| left(node))?;
+    let address = service.core.address_of(node).ok_or_else(|| Failure::node_left(node))?;
     Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
-}
-
-fn left(name: &str) -> Failure {
-    let reason = format!("node [{name}] has left the cluster");
-    Failure::new(503, "node_not_connected_exception", reason)
 }
 
 async fn ask_copy(
@@ -279,12 +274,12 @@ async fn ask_copy(
         None => SHARD_TIMEOUT,
     };
     let answer = match service.core.address_of(name) {
-        None => Err(left(name).into()),
+        None => Err(Failure::node_left(name).into()),
         Some(address) => tokio::select! {
             biased;
             answer = service.core.call(&address, Class::Search, request, limit) => answer,
             // A node that has left does not answer any more, and may not have closed its connections.
-            () = service.core.has_left(name) => Err(left(name).into()),
+            () = service.core.has_left(name) => Err(Failure::node_left(name).into()),
         },
     };
     match answer {

@@ -37,6 +37,12 @@ impl Failure {
         Failure::new(404, INDEX_NOT_FOUND, format!("no such index [{index}]"))
     }
 
+    /// The node that was to be asked, or has not answered yet, is in the cluster no more.
+    pub fn node_left(name: &str) -> Self {
+        let reason = format!("node [{name}] has left the cluster");
+        Failure::new(503, "node_not_connected_exception", reason)
+    }
+
     /// The index is closed: its documents are neither read nor written.
     pub fn index_closed(index: &str, uuid: &str) -> Self {
         let index = Index { name: index.to_owned(), uuid: uuid.to_owned() };
