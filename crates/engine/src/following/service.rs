@@ -12,8 +12,8 @@ pub(super) const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What every following shard of a node needs.
 pub struct FollowService {
-    pub(crate) core: Rc<Core>,
-    pub(crate) remotes: Rc<RemoteClusterService>,
+    pub(super) core: Rc<Core>,
+    pub(super) remotes: Rc<RemoteClusterService>,
     /// Shards here that follow.
     pub(super) following: Cell<usize>,
     /// How many of them hold or want operations.

@@ -15,8 +15,8 @@ use crate::shard::{Progress, Stage};
 
 /// The recoveries of a node: as the node that is read, and as the one that recovers.
 pub(crate) struct RecoveryService {
-    pub(crate) core: Rc<Core>,
-    pub(crate) remotes: Rc<RemoteClusterService>,
+    pub(super) core: Rc<Core>,
+    pub(super) remotes: Rc<RemoteClusterService>,
     pub(crate) sessions: Sessions,
     /// Recoveries of copies here that are not done, kept apart because every chunk asks for them and a node may have
     /// thousands of copies.
@@ -24,7 +24,7 @@ pub(crate) struct RecoveryService {
     /// Whether a copy has come from a peer since the node started, or the node stands for one that has run for long.
     pub(crate) has_copied: Cell<bool>,
     /// Chunks that were read and not yet handed to a connection, in KiB.
-    pub(crate) read_ahead: Arc<Semaphore>,
+    pub(super) read_ahead: Arc<Semaphore>,
 }
 
 /// Chunks that a node has read and not yet handed to a connection, at most, in KiB.

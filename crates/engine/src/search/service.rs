@@ -18,13 +18,13 @@ use store::SearchView;
 
 /// What a node keeps for searches.
 pub struct SearchService {
-    pub(crate) core: Rc<Core>,
+    pub(super) core: Rc<Core>,
     /// As a coordinating node: which copies it asks.
-    pub(crate) selector: RefCell<Selector>,
+    pub(super) selector: RefCell<Selector>,
     /// As a node that has copies: its search threads.
     pub(crate) pool: ThreadPool,
     /// As a node that has copies: latencies, for nodes that probe it.
-    pub(crate) served: RefCell<ServedLatency>,
+    pub(super) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
     /// Copies that have left this node, and whose views wait for their fetch.
     pub(super) closing: RefCell<BTreeMap<ShardKey, store::Shard>>,
