@@ -1,8 +1,11 @@
 //! What loads mean: figures over laps, changes between variants with what the laps support, and whether the driver was
 //! the limit instead of the cluster.
 
+use std::collections::BTreeMap;
+
 use record::names::listed;
-use record::{DriverUse, LoadFigures, Percentiles};
+use record::text::visible_line;
+use record::{DriverUse, LoadFigures, Percentiles, RunDir};
 
 use crate::difference::{Better, Difference};
 use crate::headline::{Headline, WORTH_TELLING};
@@ -442,6 +445,26 @@ pub(crate) fn headline_of_track(challenge: &str, loads: &[VariantLoad]) -> Headl
     let Some((_, per_s, task)) = most else { return said };
     let indexed = format!("{task} indexed {} documents a second", three_digits(per_s));
     said.with(&format!("; {indexed}"), format!("{indexed}."))
+}
+
+/// The tasks of a track, or the operations of a plan, that had nothing but errors in all variants and laps, each with
+/// the most frequent of them; none where there is no such one.
+pub fn only_errors(run: &RunDir) -> Option<String> {
+    let mut tasks: BTreeMap<&str, Vec<&LoadFigures>> = BTreeMap::new();
+    for load in run.rows.iter().flat_map(|row| &row.loads) {
+        tasks.entry(&load.operation).or_default().push(load);
+    }
+    let is_lost = |load: &&LoadFigures| load.requests > 0 && load.failed() == load.requests;
+    tasks.retain(|_, laps| laps.iter().all(is_lost));
+    let lost = tasks.iter().map(|(task, laps)| {
+        let most = laps.iter().flat_map(|load| &load.errors).max_by_key(|(_, count)| **count);
+        let kind = most.map_or("", |(kind, _)| kind.as_str());
+        let reason = laps.iter().find_map(|load| load.reasons.get(kind));
+        let reason = reason.map_or_else(String::new, |text| format!(": {}", visible_line(text)));
+        format!("{task} ({kind}{reason})")
+    });
+    let lost: Vec<String> = lost.collect();
+    (!lost.is_empty()).then(|| lost.join(", "))
 }
 
 #[cfg(test)]

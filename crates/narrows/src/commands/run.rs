@@ -3,15 +3,13 @@
 mod overrides;
 mod place;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::slice;
 
 use anyhow::Context;
+use insight::load::only_errors;
 use lab::plan::Plan;
 use lab::{Ended, Executed};
-use record::text::visible_line;
-use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
 use crate::live::{ConnectArgs, checked_options};
@@ -107,26 +105,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// The tasks of a track, or the operations of a plan, that had nothing but errors in all variants and laps, each with
-/// the most frequent of them; none where there is no such one.
-fn only_errors(run: &RunDir) -> Option<String> {
-    let mut tasks: BTreeMap<&str, Vec<&LoadFigures>> = BTreeMap::new();
-    for load in run.rows.iter().flat_map(|row| &row.loads) {
-        tasks.entry(&load.operation).or_default().push(load);
-    }
-    let is_lost = |load: &&LoadFigures| load.requests > 0 && load.failed() == load.requests;
-    tasks.retain(|_, laps| laps.iter().all(is_lost));
-    let lost = tasks.iter().map(|(task, laps)| {
-        let most = laps.iter().flat_map(|load| &load.errors).max_by_key(|(_, count)| **count);
-        let kind = most.map_or("", |(kind, _)| kind.as_str());
-        let reason = laps.iter().find_map(|load| load.reasons.get(kind));
-        let reason = reason.map_or_else(String::new, |text| format!(": {}", visible_line(text)));
-        format!("{task} ({kind}{reason})")
-    });
-    let lost: Vec<String> = lost.collect();
-    (!lost.is_empty()).then(|| lost.join(", "))
 }
 
 /// Runs the plan, or the track.
