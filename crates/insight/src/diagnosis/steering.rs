@@ -211,7 +211,13 @@ fn limit_of(class: Class) -> Option<Holds> {
         | Class::DcpMemory
         | Class::DcpConsumer
         | Class::DcpProducer => return None,
-        _ => Holds::Elsewhere,
+        Class::MergeThrottle
+        | Class::CpuQuota
+        | Class::Gc
+        | Class::Cpu
+        | Class::Disk
+        | Class::Memory
+        | Class::Proxy => Holds::Elsewhere,
     })
 }
 
