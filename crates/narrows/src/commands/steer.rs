@@ -83,7 +83,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         marks: Marks {
             p99_ms: args.guard_p99.map(|p99| p99.as_secs_f64() * 1e3),
             cpu: f64::from(args.guard_cpu) / 100.0,
-            ..Marks::default()
         },
         guard: args.guard.as_deref(),
         guard_body,

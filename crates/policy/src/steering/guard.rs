@@ -18,6 +18,13 @@ const BASELINE_LOOKS_MIN: usize = 3;
 const MORE: f64 = 1.0;
 /// Of many queries of the guard one in a hundred may be slower than the mark.
 const SLOW_ONE_IN: usize = 100;
+/// By how many times the mean time of a search, or of an operation that is indexed, may exceed what it was before
+/// anything was changed, and so may refused requests and trips of breakers.
+const TIMES: f64 = 2.0;
+/// A margin above that, in milliseconds, which noise on fast operations stays under.
+const MARGIN_MS: f64 = 5.0;
+/// Share of the time in garbage collections, from where on users suffer.
+const GC: f64 = 0.2;
 
 /// From where on users suffer.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,18 +33,11 @@ pub struct Marks {
     pub p99_ms: Option<f64>,
     /// Use of a node's cores, 0 to 1.
     pub cpu: f64,
-    /// Share of the time in garbage collections.
-    pub gc: f64,
-    /// By how many times the mean time of a search, or of an operation that is indexed, may exceed what it was before
-    /// anything was changed, and so may refused requests and trips of breakers.
-    pub times: f64,
-    /// A margin above that, in milliseconds, which noise on fast operations stays under.
-    pub margin_ms: f64,
 }
 
 impl Default for Marks {
     fn default() -> Self {
-        Marks { p99_ms: None, cpu: 0.95, gc: 0.2, times: 2.0, margin_ms: 5.0 }
+        Marks { p99_ms: None, cpu: 0.95 }
     }
 }
 
@@ -192,7 +192,7 @@ impl Guard {
     fn more_often(&self, figures: &Foreground, over: Duration) -> Option<Bad> {
         let more = |count: u64, usual: &Usual, what: String| {
             let (expected, at_once) = (usual.within(over), usual.count == 0);
-            let most = if at_once { 0.0 } else { expected * self.marks.times + MORE };
+            let most = if at_once { 0.0 } else { expected * TIMES + MORE };
             let why = match at_once {
                 true => what,
                 false => format!("{what}, where {expected:.1} were usual before"),
@@ -206,10 +206,10 @@ impl Guard {
     }
 
     fn amiss(&self, figures: &Foreground) -> Option<String> {
-        let Marks { p99_ms, cpu, gc, times, margin_ms } = &self.marks;
+        let Marks { p99_ms, cpu } = &self.marks;
         let slower = |what: &str, now: Option<f64>, baseline: &Baseline| {
             let (now, was) = (now?, baseline.median()?);
-            (now > was * times + margin_ms)
+            (now > was * TIMES + MARGIN_MS)
                 .then(|| format!("{what} take {}, and took {} before", ms(now), ms(was)))
         };
         let probed = p99(&figures.probes_ms);
@@ -229,7 +229,7 @@ impl Guard {
             .or_else(|| slower("indexed operations", figures.indexing_ms, &self.indexing))
             .or_else(|| busy.map(|now| format!("a node's cores are {} busy", percent(now))))
             .or_else(|| {
-                let share = figures.gc.filter(|share| share > gc)?;
+                let share = figures.gc.filter(|share| *share > GC)?;
                 Some(format!("a node collects garbage {} of the time", percent(share)))
             })
     }

@@ -135,7 +135,7 @@ pub(crate) async fn steered(
     }
     let journal = journals.join(format!("{}.journal", case.seed));
     // Fixed settings do not keep cores free either, as long as nobody suffers.
-    let marks = Marks { p99_ms: Some(mark.search_ms), cpu: 1.0, ..Marks::default() };
+    let marks = Marks { p99_ms: Some(mark.search_ms), cpu: 1.0 };
     let act = async move |stage: &Stage<'_>| hand(stage, marks, &journal).await;
     let came = place.on_stage(case.seed, &conditions, act).await?;
     Ok(Ok(Steered {
