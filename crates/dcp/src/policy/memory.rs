@@ -4,6 +4,17 @@
 
 use std::time::Duration;
 
+/// `mem_low_wat`: ejecting values stops at this share of the quota.
+pub(crate) const MEM_LOW_WAT: f64 = 0.75;
+/// `mem_high_wat`: ejecting values begins at this share.
+pub(crate) const MEM_HIGH_WAT: f64 = 0.85;
+/// `mutation_mem_ratio`: clients are told to try again above this share.
+const MUTATION_MEM_RATIO: f64 = 0.93;
+/// `checkpoint_memory_recovery_upper_mark`, of what checkpoints may use: recovery begins.
+const CHECKPOINT_UPPER_MARK: f64 = 0.9;
+/// `checkpoint_memory_recovery_lower_mark`: recovery ends.
+const CHECKPOINT_LOWER_MARK: f64 = 0.6;
+
 /// What happens to a stream's message while the bucket is over its replication threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicationPressure {
@@ -13,27 +24,17 @@ pub enum ReplicationPressure {
     WithholdAck,
 }
 
-/// Thresholds, as shares of the quota.
+/// Thresholds that are not the same everywhere, as shares of the quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemorySettings {
     /// `ram_quota`: bytes that the bucket may use.
     pub quota_bytes: u64,
-    /// `mem_low_wat`: ejecting values stops at this share.
-    pub mem_low_wat: f64,
-    /// `mem_high_wat`: ejecting values begins at this share.
-    pub mem_high_wat: f64,
-    /// `mutation_mem_ratio`: clients are told to try again above it.
-    pub mutation_mem_ratio: f64,
     /// `replication_throttle_threshold`: streams wait above it. 0.99 in 2020, 0.93 since 2022.
     pub replication_throttle_threshold: f64,
     /// What happens to a stream's messages above it.
     pub replication_pressure: ReplicationPressure,
     /// `checkpoint_memory_ratio`: what checkpoints may use.
     pub checkpoint_memory_ratio: f64,
-    /// `checkpoint_memory_recovery_upper_mark`, of what checkpoints may use: recovery begins.
-    pub checkpoint_memory_recovery_upper_mark: f64,
-    /// `checkpoint_memory_recovery_lower_mark`: recovery ends.
-    pub checkpoint_memory_recovery_lower_mark: f64,
     /// Whether items that all cursors have passed are expelled from checkpoints at once. Without it, whole checkpoints
     /// that all have read are removed, every `chk_remover_stime`.
     pub item_expel: bool,
@@ -45,14 +46,9 @@ pub struct MemorySettings {
 pub fn memory_of_today(quota_bytes: u64) -> MemorySettings {
     MemorySettings {
         quota_bytes,
-        mem_low_wat: 0.75,
-        mem_high_wat: 0.85,
-        mutation_mem_ratio: 0.93,
         replication_throttle_threshold: 0.93,
         replication_pressure: ReplicationPressure::WithholdAck,
         checkpoint_memory_ratio: 0.2,
-        checkpoint_memory_recovery_upper_mark: 0.9,
-        checkpoint_memory_recovery_lower_mark: 0.6,
         item_expel: true,
         chk_remover_stime: Duration::from_secs(5),
     }
@@ -87,7 +83,7 @@ impl MemorySettings {
     pub(crate) fn client_write(&self, used_bytes: u64, adds_bytes: u64) -> ClientWrite {
         if used_bytes + adds_bytes > self.quota_bytes {
             ClientWrite::NoMemory
-        } else if used_bytes > self.share(self.mutation_mem_ratio) {
+        } else if used_bytes > self.share(MUTATION_MEM_RATIO) {
             ClientWrite::TryAgain
         } else {
             ClientWrite::Take
@@ -101,15 +97,15 @@ impl MemorySettings {
 
     /// Bytes to eject; none below the high water mark.
     pub(crate) fn to_eject(self, used_bytes: u64) -> Option<u64> {
-        let over = used_bytes > self.share(self.mem_high_wat);
-        over.then(|| used_bytes.saturating_sub(self.share(self.mem_low_wat)))
+        let over = used_bytes > self.share(MEM_HIGH_WAT);
+        over.then(|| used_bytes.saturating_sub(self.share(MEM_LOW_WAT)))
     }
 
     /// Bytes that checkpoints have to free; none below their upper mark.
     pub(crate) fn to_recover(self, checkpoint_bytes: u64) -> Option<u64> {
         let quota = self.quota_bytes as f64 * self.checkpoint_memory_ratio;
-        let upper = (quota * self.checkpoint_memory_recovery_upper_mark) as u64;
-        let lower = (quota * self.checkpoint_memory_recovery_lower_mark) as u64;
+        let upper = (quota * CHECKPOINT_UPPER_MARK) as u64;
+        let lower = (quota * CHECKPOINT_LOWER_MARK) as u64;
         (checkpoint_bytes > upper).then(|| checkpoint_bytes - lower)
     }
 }

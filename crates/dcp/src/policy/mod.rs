@@ -14,6 +14,7 @@ pub use liveness::{ConsumerLiveness, Liveness, ProducerLiveness};
 pub use memory::{
     ClientWrite, MemorySettings, ReplicationPressure, memory_of_2020, memory_of_today,
 };
+pub(crate) use memory::{MEM_HIGH_WAT, MEM_LOW_WAT};
 pub use pauses::{PausedReason, Pauses};
 pub use snapshot::{OutOfOrder, SnapshotCursor};
 pub use takeover::{Takeover, TakeoverStep};

@@ -3,7 +3,7 @@
 use super::shared::{ConnectionReport, Shared, Side};
 use crate::bucket::Bucket;
 use crate::codec::{Status, time_text};
-use crate::policy::{PausedReason, Pauses};
+use crate::policy::{MEM_HIGH_WAT, MEM_LOW_WAT, PausedReason, Pauses};
 use crate::producer::StreamReport;
 
 type Lines = Vec<(String, String)>;
@@ -98,8 +98,8 @@ fn memory(bucket: &Bucket) -> Lines {
     vec![
         line("mem_used", bucket.used_bytes()),
         line("ep_max_size", memory.quota_bytes),
-        line("ep_mem_low_wat", share(memory.mem_low_wat)),
-        line("ep_mem_high_wat", share(memory.mem_high_wat)),
+        line("ep_mem_low_wat", share(MEM_LOW_WAT)),
+        line("ep_mem_high_wat", share(MEM_HIGH_WAT)),
         line("ep_checkpoint_memory", bucket.checkpoint_bytes()),
         line("ep_checkpoint_memory_quota", share(memory.checkpoint_memory_ratio)),
         line("ep_items_expelled_bytes", did.expelled_bytes),
