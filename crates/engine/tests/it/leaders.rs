@@ -203,6 +203,10 @@ async fn what_cannot_be_followed_is_named(env: Env) {
     shards["settings"] = json!({ "index.number_of_shards": 3 });
     let shards = refused("/c/_ccr/follow", shards).await;
     assert_eq!(shards, (400, "illegal_argument_exception".to_owned()));
+    // It is a parameter of another API, and is not said to be near.
+    let (path, body) = ("/_plugins/_replication/c/_start", json!({ "read_poll_timeout": "1m" }));
+    let words = "unknown key [read_poll_timeout] for _start\"";
+    pair.follower.refuses(400, words, "PUT", path, body).await;
     // Nobody listens there.
     let seeds = if env.is_virtual() { "nowhere:9300" } else { "127.0.0.1:1" };
     pair.follower.set(json!({ "cluster.remote.gone.seeds": [seeds] })).await;
