@@ -229,7 +229,7 @@ pub(crate) fn count_unit(most: f64) -> (f64, &'static str) {
 }
 
 /// Indexing and recovery on one axis of time, the variants over each other; none where nobody wrote beside.
-pub(crate) fn beside(curves: &[Curves]) -> Option<Markup> {
+pub(crate) fn indexing_and_recovery(curves: &[Curves]) -> Option<Markup> {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.indexed.len() > 1).collect();
     (!drawn.is_empty()).then(|| {
         let has_latency = drawn.iter().any(|curve| curve.index_latency.len() > 1);

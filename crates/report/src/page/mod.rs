@@ -54,7 +54,7 @@ pub fn html(run: &RunDir) -> String {
                 pre tabindex="0" { (answer) }
             } }
             @if copies {
-                (charts::beside(&curves).unwrap_or_else(|| charts::recovered(&summary, &curves)))
+                (charts::indexing_and_recovery(&curves).unwrap_or_else(|| charts::recovered(&summary, &curves)))
             }
             // A cluster that was only watched shows neither its accounting nor its link.
             @if summary.watched.is_none() {
