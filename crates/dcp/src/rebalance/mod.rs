@@ -62,10 +62,7 @@ impl Rebalance {
             let name = format!("{}:takeover:{vb}", self.name);
             let mut takeover = self.bridge(env, &name).await?;
             takeover.ask(vb, Body::AddStream { flags: STREAM_TAKEOVER }).await?;
-            let reason = takeover.ended(vb).await?;
-            if reason != EndReason::Ok {
-                return Err(self.ended_early("a takeover", reason));
-            }
+            self.until_taken_over(env, vb, &takeover).await?;
             let more = takeover.stats();
             passed.packets += more.packets;
             passed.bytes += more.bytes;
@@ -102,6 +99,11 @@ impl Rebalance {
 
     fn ended_early(&self, what: &'static str, reason: EndReason) -> Error {
         Error::unexpected(&self.source.address, what, format!("its end: {reason}"))
+    }
+
+    fn stands_still(&self, what: &'static str) -> Error {
+        let found = format!("no item for {} s", STILL_AFTER.as_secs());
+        Error::unexpected(&self.source.address, what, found)
     }
 
     /// Streams replicas of vbuckets over one connection, for as long as the answer is kept. Fails if a server cannot be
@@ -146,11 +148,24 @@ impl Rebalance {
                 return Ok(());
             }
             if env.now() - began.max(replication.last_item()) > STILL_AFTER {
-                let found = format!("no item for {} s", STILL_AFTER.as_secs());
-                return Err(Error::unexpected(&self.source.address, "a stream", found));
+                return Err(self.stands_still("a stream"));
             }
             env.sleep(LOOK_EVERY).await;
         }
+    }
+
+    async fn until_taken_over(&self, env: &Env, vb: u16, takeover: &Bridge) -> Result<()> {
+        let mut still_at = env.now() + STILL_AFTER;
+        while env.now() < still_at {
+            if let Ok(ended) = env.timeout(still_at - env.now(), takeover.ended(vb)).await {
+                return match ended? {
+                    EndReason::Ok => Ok(()),
+                    reason => Err(self.ended_early("a takeover", reason)),
+                };
+            }
+            still_at = still_at.max(takeover.last_item() + STILL_AFTER);
+        }
+        Err(self.stands_still("a takeover"))
     }
 
     /// A server that needs long answers TMPFAIL, and is asked again.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use dcp::Error;
 use dcp::bucket::BucketSettings;
 use dcp::client::ClientOptions;
-use dcp::codec::{Body, Opcode, Request, Status, VbucketState};
+use dcp::codec::{Answer, Body, Opcode, Packet, Request, Response, Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
 use dcp::wire::{PacketListener, Wire};
@@ -25,6 +25,7 @@ testbed::both_worlds!(
     simulated:
     a_bridge_between_servers_that_fall_silent_ends,
     a_copy_that_stands_still_is_given_up,
+    a_takeover_that_stands_still_is_given_up,
     a_replica_that_will_never_be_persisted_is_given_up,
 );
 
@@ -177,9 +178,23 @@ async fn a_connection_that_breaks_ends_the_move(env: Env) {
     assert!(matches!(error, Error::Closed { .. } | Error::Io { .. }), "{error}");
 }
 
+/// Statistics of a source that has streamed nearly all of a vbucket.
+fn few_are_left(opaque: u32) -> Vec<Packet> {
+    let stats = [("status", "in-memory"), ("estimate", "0"), ("", "")].map(|(name, value)| {
+        let answer = Answer::Stat { name: name.into(), value: value.into() };
+        Response::new(Opcode::Stat, opaque, Status::Success, answer).packet()
+    });
+    stats.into()
+}
+
 /// A server that takes a second to grant what is asked for, except for requests that it passes over. By itself it says
-/// nothing but NOOPs.
-async fn speechless(env: &Env, passes_over: Option<Opcode>, noop_every: Duration) -> ClientOptions {
+/// nothing but NOOPs, and as a source `says_few` are left, or nothing of it.
+async fn speechless(
+    env: &Env,
+    passes_over: Option<Opcode>,
+    says_few: bool,
+    noop_every: Duration,
+) -> ClientOptions {
     let mut listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
     let options = options_to(listener.address());
     let (passes_over, clock) = (passes_over.map(Opcode::number), env.clone());
@@ -190,14 +205,19 @@ async fn speechless(env: &Env, passes_over: Option<Opcode>, noop_every: Duration
             let answering = async move {
                 loop {
                     let said = match env.timeout(noop_every, incoming.next()).await {
-                        Ok(Ok(Some(packet))) if Some(packet.opcode) == passes_over => None,
-                        Ok(Ok(Some(packet))) => answered_well(packet),
+                        Ok(Ok(Some(packet))) if Some(packet.opcode) == passes_over => continue,
+                        Ok(Ok(Some(packet))) => match Opcode::of(packet.opcode) {
+                            Some(Opcode::Stat) if says_few => few_are_left(packet.opaque),
+                            _ => answered_well(packet).into_iter().collect(),
+                        },
                         Ok(_) => return,
-                        Err(_) => Some(Request::new(0, 0, Body::Noop).packet()),
+                        Err(_) => vec![Request::new(0, 0, Body::Noop).packet()],
                     };
-                    let Some(said) = said else { continue };
+                    if said.is_empty() {
+                        continue;
+                    }
                     env.sleep(Duration::from_secs(1)).await;
-                    outgoing.put(said).unwrap();
+                    said.into_iter().for_each(|packet| outgoing.put(packet).unwrap());
                     if outgoing.flush().await.is_err() {
                         return;
                     }
@@ -215,10 +235,11 @@ async fn between_speechless(
     env: &Env,
     path: Path,
     passes_over: Option<Opcode>,
+    says_few: bool,
     noop_every: Duration,
 ) -> Rebalance {
-    let source = speechless(env, None, noop_every).await;
-    let destination = speechless(env, passes_over, noop_every).await;
+    let source = speechless(env, None, says_few, noop_every).await;
+    let destination = speechless(env, passes_over, false, noop_every).await;
     let name = "test".to_owned();
     Rebalance { source, destination, path, name, move_overhead: Duration::ZERO }
 }
@@ -226,7 +247,8 @@ async fn between_speechless(
 /// As where the power of both hosts fails: no connection closes.
 async fn a_bridge_between_servers_that_fall_silent_ends(env: Env) {
     for path in [Path::Decoding, Path::Plain] {
-        let rebalance = between_speechless(&env, path, None, Duration::from_secs(86_400)).await;
+        let rebalance =
+            between_speechless(&env, path, None, false, Duration::from_secs(86_400)).await;
         let replication = rebalance.replicate(&env, &[0]).await.unwrap();
         let ended = env.timeout(Duration::from_secs(3600), replication.failure()).await;
         let error = ended.expect("it waits for ever");
@@ -238,11 +260,23 @@ async fn a_bridge_between_servers_that_fall_silent_ends(env: Env) {
 async fn a_copy_that_stands_still_is_given_up(env: Env) {
     let noop_every = Duration::from_secs(20);
     for passes_over in [Some(Opcode::AddStream), None] {
-        let rebalance = between_speechless(&env, Path::Plain, passes_over, noop_every).await;
+        let rebalance = between_speechless(&env, Path::Plain, passes_over, false, noop_every).await;
         let built = env.timeout(Duration::from_secs(3600), rebalance.build_replica(&env, 0)).await;
         let error = built.expect("it waits for ever").err().expect("nothing was copied");
         assert!(error.to_string().contains("for 600 s"), "{error}");
     }
+}
+
+/// The replica is there, and the source lets the destination wait for the rest.
+async fn a_takeover_that_stands_still_is_given_up(env: Env) {
+    let noop_every = Duration::from_secs(20);
+    let rebalance = between_speechless(&env, Path::Plain, None, true, noop_every).await;
+    let moved = env.timeout(Duration::from_secs(3600), rebalance.move_vbucket(&env, 0)).await;
+    let error = moved.expect("it waits for ever").expect_err("nothing was taken over");
+    assert!(
+        error.to_string().contains("a takeover with something else: no item for 600 s"),
+        "{error}"
+    );
 }
 
 /// Why a replica is not built, where something happens after a while.
