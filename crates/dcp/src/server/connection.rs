@@ -10,7 +10,7 @@ use world::{Time, Work};
 use super::session::Session;
 use super::shared::{ConnectionReport, NamedConnection, Shared, Side};
 use crate::codec::{DecodeError, Kind, Packet, Response, Status};
-use crate::consumer::Consumer;
+use crate::consumer::{Consumer, NOOP_INTERVAL};
 use crate::idle::{IdleTime, UnderWay};
 use crate::policy::{Liveness, PausedReason};
 use crate::producer::Producer;
@@ -118,7 +118,12 @@ impl Connection {
         loop {
             let until = self.timers().await?;
             self.update_report();
-            self.flush().await?;
+            if let Err(error) = self.flush().await {
+                if matches!((&error, &self.dcp), (Error::Io { .. }, Dcp::Consumer(_))) {
+                    self.take_rest(&mut incoming).await;
+                }
+                return Err(error);
+            }
             if !more {
                 self.note_pause(true);
             }
@@ -139,6 +144,18 @@ impl Connection {
                 Dcp::Producer(producer) => producer.pump(&mut self.out)?,
                 _ => false,
             };
+        }
+    }
+
+    /// What a producer sent before it was gone counts. One that takes nothing may send without end.
+    async fn take_rest(&mut self, incoming: &mut Incoming) {
+        let end = self.shared.env.now() + NOOP_INTERVAL;
+        while self.shared.env.now() < end
+            && let Ok(Woken::Packet(Some(packet))) = self.wait(incoming, Some(end), false).await
+            && self.packets(packet, incoming).await.is_ok()
+        {
+            // The answers have nobody to go to.
+            let _ = self.flush().await;
         }
     }
 

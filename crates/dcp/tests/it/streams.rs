@@ -25,6 +25,7 @@ testbed::both_worlds!(
     a_vbucket_that_is_promoted_ends_its_own_stream_alone,
     a_vbucket_that_is_promoted_while_its_stream_is_asked_for_is_refused_alone,
     a_stream_from_a_replica_ends_when_that_becomes_active,
+    what_came_before_the_producer_was_gone_counts,
     an_idle_consumer_waits_for_noops_alone;
     simulated:
     a_full_disk_during_a_rollback_refuses_that_stream_alone,
@@ -215,6 +216,45 @@ async fn a_stream_from_a_replica_ends_when_that_becomes_active(env: Env) {
     set(&bench.bucket, 0, "key0", "of another history").unwrap();
     let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
     assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::State }]);
+}
+
+/// It goes while the server has its NOOPs to answer, of which there are more than are handled together.
+async fn what_came_before_the_producer_was_gone_counts(env: Env) {
+    let bench = Bench::start(&env, settings(1, 64 << 20)).await;
+    bench.bucket.set_state(0, VbucketState::Replica).unwrap();
+    let mut client = bench.client().await;
+    let open = Body::Open { flags: 0, name: "producer".into(), value: Bytes::new() };
+    client.require(0, open).await.unwrap();
+    let mut wire = client.into_wire();
+    ask(&mut wire, Request::new(1000, 0, Body::AddStream { flags: 0 })).await;
+    let opaque = loop {
+        let packet = wire.incoming.expect("before it asked for a stream").await.unwrap();
+        if packet.opcode == Opcode::StreamRequest.number() {
+            break packet.opaque;
+        }
+    };
+    let log = Answer::FailoverLog(vec![FailoverEntry { uuid: 5, seqno: 0 }]);
+    let granted = Response::new(Opcode::StreamRequest, opaque, Status::Success, log).packet();
+    wire.outgoing.put(granted).unwrap();
+    wire.outgoing.flush().await.unwrap();
+    let added = wire.incoming.expect("before it had its stream").await.unwrap();
+    assert_eq!(added.opcode, Opcode::AddStream.number());
+    let items = (1..=10).map(|by_seqno| {
+        let key = format!("key{by_seqno}").into();
+        Body::Mutation(Version { by_seqno, key, ..Version::default() })
+    });
+    let marker = Body::SnapshotMarker(Marker { start: 0, end: 10, flags: SNAPSHOT_MEMORY });
+    for body in (0..2048).map(|_| Body::Noop).chain([marker]).chain(items) {
+        wire.outgoing.put(Request::new(opaque, 0, body).packet()).unwrap();
+    }
+    wire.outgoing.flush().await.unwrap();
+    drop(wire);
+    let comes = async {
+        while bench.bucket.high_seqno(0) != Some(10) {
+            env.sleep(Duration::from_millis(10)).await;
+        }
+    };
+    env.timeout(PATIENCE, comes).await.expect("what it sent last is lost");
 }
 
 async fn an_idle_consumer_waits_for_noops_alone(env: Env) {
