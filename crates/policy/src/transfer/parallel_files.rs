@@ -1,8 +1,6 @@
-//! Several files at once, one chunk each: the second version of Elasticsearch's CCR file restore.
+//! Several files at once, one chunk each; none waits for another's.
 //!
-//! Its weakness is the tail: once the small files are done, the largest file is left with one request
-//! a round trip, which is what "fetch chunks of one file in parallel" (elastic/elasticsearch pull
-//! request 38841) then removed.
+//! Its weakness is the tail: once the small files are done, the largest file is left with one request a round trip.
 
 use std::collections::BTreeSet;
 
