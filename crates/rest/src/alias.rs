@@ -9,7 +9,7 @@ use super::answer::{Reply, object_of};
 use super::call::{Call, object, refuse_unknown_keys, texts, truth};
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{
-    Closed, indices_themselves, indices_with, is_pattern, matches_any, read_filter, with_uuids,
+    Closed, indices_themselves, indices_with, is_pattern, is_said, read_filter, with_uuids,
 };
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
@@ -184,7 +184,7 @@ fn missing(aliases: &str) -> Failure {
     Failure::new(404, "aliases_not_found_exception", format!("aliases [{aliases}] missing"))
 }
 
-/// Index, alias, and what it is, of these indices; those that fit an expression.
+/// Index, alias, and what it is, of these indices; those that an expression says.
 fn fitting<'a>(
     state: &'a ClusterState,
     indices: &'a [String],
@@ -192,7 +192,7 @@ fn fitting<'a>(
 ) -> impl Iterator<Item = (&'a str, &'a str, &'a Alias)> {
     let of = |name: &'a String| Some((name.as_str(), state.indices.get(name)?));
     indices.iter().filter_map(of).flat_map(move |(name, meta)| {
-        let fits = move |alias: &str| aliases.is_none_or(|aliases| matches_any(aliases, alias));
+        let fits = move |alias: &str| aliases.is_none_or(|aliases| is_said(aliases, alias));
         let fit = meta.aliases.iter().filter(move |(alias, _)| fits(alias));
         fit.map(move |(alias, properties)| (name, alias.as_str(), properties))
     })
@@ -227,8 +227,9 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
         answer.extend(found.iter().map(|index| (index.clone(), json!({ "aliases": {} }))));
     }
     let names = name.into_iter().flat_map(|names| names.split(','));
-    let is_plain = |name: &&str| !is_pattern(name) && !name.starts_with('-');
-    let mut missing: BTreeSet<&str> = names.filter(is_plain).collect();
+    let is_said = |one: &str| name.is_some_and(|names| is_said(names, one));
+    let is_wanted = |one: &&str| !is_pattern(one) && !one.starts_with('-') && is_said(one);
+    let mut missing: BTreeSet<&str> = names.filter(is_wanted).collect();
     for (index, alias, properties) in fitting(&state, &found, name) {
         missing.remove(alias);
         let entry = answer.entry(index).or_insert_with(|| json!({ "aliases": {} }));

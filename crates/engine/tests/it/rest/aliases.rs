@@ -89,6 +89,11 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     let (_, none) = c.ask("GET", "/_alias/lost,gone", Value::Null).await;
     assert_eq!(none, json!({"error": "aliases [gone,lost] missing", "status": 404}));
     c.must("HEAD", "/_alias/all,no*", Value::Null).await;
+    let old = json!({"a-1": {"aliases": {"old": {}}}});
+    assert_eq!(c.get("/_alias/*,-a*").await, old);
+    assert_eq!(c.get("/_alias/*,all,-al*").await, old, "what is excluded is not missing");
+    assert_eq!(c.get("/_cat/aliases/*,-all?h=alias&format=json").await, json!([{"alias": "old"}]));
+    assert_eq!(c.ask("DELETE", "/a-*/_alias/al*,-all", Value::Null).await.0, 404);
 
     let (status, refused) = c.ask("DELETE", "/all", Value::Null).await;
     assert_eq!(status, 400, "an alias is not deleted as if it were an index: {refused}");
