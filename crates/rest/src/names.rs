@@ -132,7 +132,8 @@ fn check_part(part: &str) -> Result<()> {
 }
 
 /// The indices that an expression names, by their names or their aliases, in the order of their names; none means all.
-/// `-` excludes behind a pattern; before any it is a letter, as in the field.
+/// As in the field `-` excludes behind a pattern, and before any it is a letter; by an alias a pattern alone excludes;
+/// and a comma at the end says nothing.
 ///
 /// Fails with 404 if one that is named without `*` does not exist, unless `ignore_unavailable`; and if none
 /// is left though `allow_no_indices` is false. Fails with 400 if one is closed, unless `ignore_unavailable`.
@@ -158,11 +159,17 @@ pub(super) fn indices_with(
     let (open, closed) = expanded(query, by_default)?;
     let is_closed = |name: &str| state.indices.get(name).is_some_and(|meta| meta.closed);
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
+    let expression = expression.trim_end_matches(',');
     let (mut found, mut pattern_seen) = (BTreeSet::<&str>::new(), false);
     for part in expression.split(',') {
         check_part(part)?;
         if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
-            found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
+            if is_pattern(excluded) {
+                found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
+            } else if !found.remove(excluded) && !ignore && called(state, excluded).next().is_none()
+            {
+                return Err(no_such_index(state, excluded));
+            }
         } else if is_pattern(part) {
             pattern_seen = true;
             // A pattern that stands for none of both is a name that no index has; as in the field, one that stands
@@ -221,7 +228,8 @@ pub(super) fn indices_themselves(
     (by_default, allow_none): (Closed, bool),
 ) -> Result<Vec<String>> {
     let is_alias = |name: &&str| state.aliased(name).next().is_some();
-    if let Some(alias) = expression.split(',').find(is_alias) {
+    let mut names = expression.split(',').map(|part| part.strip_prefix('-').unwrap_or(part));
+    if let Some(alias) = names.find(is_alias) {
         return Err(bad_request(format!(
             "the name [{alias}] is an alias, and indices are meant; name them, as GET /_alias/{alias} shows them"
         )));
@@ -365,7 +373,16 @@ mod tests {
         assert_eq!(said, "No valid expand wildcard value [opened]");
         assert_eq!(named("logs", "").unwrap(), ["logs-1", "logs-2"]);
         assert_eq!(named("pl*,logs-2", "").unwrap(), ["geo", "logs-2"]);
-        assert_eq!(named("*,-places", "").unwrap(), ["logs-1", "logs-2"]);
+        assert_eq!(named("*,-pla*,-logs-1", "").unwrap(), ["logs-2"]);
+        assert_eq!(named("*,-places", "").unwrap().len(), 3, "no index has this name");
+        assert_eq!(named("logs-*,-geo", "").unwrap(), ["logs-1", "logs-2"]);
+        assert_eq!(named("*,-zzz", "").unwrap_err(), "no such index [zzz]");
+        assert_eq!(named("*,-zzz", "ignore_unavailable").unwrap().len(), 3);
+        assert_eq!(named("geo,,", "").unwrap(), ["geo"]);
+        assert_eq!(named("l*,-logs-1,", "").unwrap(), ["logs-2"]);
+        for empty in [",", ",geo", "geo,,logs"] {
+            assert_eq!(named(empty, "").unwrap_err(), "no such index []", "{empty}");
+        }
         let said = named("log-1", "").unwrap_err();
         assert!(said.starts_with("no such index [log-1]; did you mean \"logs-1\""), "{said}");
     }
@@ -423,7 +440,7 @@ mod tests {
         assert_eq!(named("place*", "").unwrap(), Vec::<String>::new());
         let said = named("place*", "allow_no_indices=false").unwrap_err();
         assert!(said.starts_with("no such index [place*]"), "{said}");
-        for expression in ["places", "logs-1,places"] {
+        for expression in ["places", "logs-1,places", "*,-places"] {
             let said = named(expression, "").unwrap_err();
             assert!(said.contains("the name [places] is an alias"), "{said}");
         }
