@@ -155,13 +155,16 @@ impl Gathered {
         allow_partial: bool,
         views: Views,
     ) -> Result<(SearchOutcome, Vec<ViewOfShard>), Vec<ShardFailure>> {
-        let Gathered { began, shards, answers, failures } = self;
+        let Gathered { began, shards, mut answers, failures } = self;
         if !failures.is_empty() && (answers.is_empty() || !allow_partial) {
             if views != Views::Held {
                 free(service, &answers, &BTreeMap::new());
             }
             return Err(failures);
         }
+        // In the field's order of shards, by which ties are told apart.
+        answers
+            .sort_by(|a, b| (a.asked.shard, &a.asked.index).cmp(&(b.asked.shard, &b.asked.index)));
         let found = || answers.iter().map(|answered| &answered.searched.hits);
         let (total, more) = request.track_total_hits.of(found().map(|hits| hits.total).sum());
         let mut outcome = SearchOutcome {

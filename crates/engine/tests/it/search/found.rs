@@ -172,6 +172,16 @@ async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
         assert!(keys.contains(&&key), "{found}");
     }
 
+    // What nothing tells apart comes by the numbers of shards, and of one number by the names of indices.
+    let of_shard =
+        async |shard: u32| ids(&c.get(&format!("/a/_search?preference=_shards:{shard}")).await);
+    let (first, second) = (of_shard(0).await, of_shard(1).await);
+    assert!(!first.is_empty() && !second.is_empty());
+    let found = search(json!({"aggs": {"t": {"top_hits": {"size": 4}}}})).await;
+    for found in [&found, &found["aggregations"]["t"]] {
+        assert_eq!(ids(found), [&first[..], &[9], &second].concat(), "{found}");
+    }
+
     // What is sorted by a field that an index does not have has the values of one that documents do not have.
     for (options, last, order) in [
         (json!({"unmapped_type": "long"}), json!([i64::MAX]), [0_u64, 1, 2, 9]),
