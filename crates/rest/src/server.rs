@@ -112,7 +112,11 @@ impl HttpService {
         let (this, watch) = (&self, &watch);
         let service = service_fn(|request: hyper::Request<Incoming>| async move {
             watch.enter(Phase::Body);
-            let response = this.answer(request, watch).await;
+            let opaque_id = request.headers().get(OPAQUE_ID).cloned();
+            let mut response = this.answer(request, watch).await;
+            if let Some(id) = opaque_id {
+                response.headers_mut().insert(OPAQUE_ID, id);
+            }
             watch.enter(Phase::Answer);
             Ok::<_, Infallible>(response)
         });

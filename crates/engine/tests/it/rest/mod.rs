@@ -96,8 +96,10 @@ async fn speaks_http(env: Env) {
     );
     assert!(answer.contains("content-type: application/json; charset=UTF-8"), "{answer}");
 
-    let answer = http(&env, &address, "HEAD /gone HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let gone = "HEAD /gone HTTP/1.1\r\nHost: localhost\r\nX-Opaque-Id: mine\r\n\r\n";
+    let answer = http(&env, &address, gone).await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.ends_with("\r\n\r\n"), "{answer}");
+    assert!(answer.contains("\r\nx-opaque-id: mine\r\n"), "the client's own comes back: {answer}");
 
     let answer =
         http(&env, &address, "DELETE /_cluster/health HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
