@@ -11,9 +11,8 @@ use store::{WriteOutcome, WriteRequest};
 use super::answer::{Reply, with_member};
 use super::call::Call;
 use super::document::{
-    Found, Refresh, check_id, ensure_index, find, index_to_fill, location, refuse_follower,
-    refuse_unsupported, refuse_versions, routing, wait_for_active, write_limit, write_one,
-    written_json,
+    Found, Refresh, check_id, ensure_index, find, index_to_fill, location, refuse_unsupported,
+    refuse_versions, routing, wait_for_active, write_limit, write_one, written_json,
 };
 use super::error::{bad_request, invalid, not_supported};
 use super::parameters::Query;
@@ -219,17 +218,14 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
         retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
     };
     let read = PartialUpdate::read(&update.body, update.doc_as_upsert)?.without_script()?;
-    let creates = read.may_create();
     let wanted = match read.shown {
         // As in the field it stands above the parameters.
         Some(text) => Some(Wanted::parse(text)?).filter(Wanted::is_any),
         None => Wanted::asked(&call.query),
     };
     let index = index_to_fill(&call)?;
-    match creates {
-        true => ensure_index(&call, &index).await?,
-        false => refuse_follower(&call.node, &index)?,
-    }
+    // As in the field also where a document is to be there already.
+    ensure_index(&call, &index).await?;
     wait_for_active(&call, &index).await?;
     let limit = write_limit(&call.query)?;
     let (written, source) = update.carry_out(&call.node, &index, limit).await?;

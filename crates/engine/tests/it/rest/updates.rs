@@ -83,11 +83,13 @@ async fn updates_documents(env: Env) {
             400,
         ),
         ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 1}}), 409),
-        ("/gone/_update/1", json!({"doc": {"n": 1}}), 404),
     ] {
         let (found, said) = c.ask("POST", path, body).await;
         assert_eq!(found, status, "{path}: {said}");
     }
+    let answer = c.ask("POST", "/new/_update/1", json!({"doc": {"n": 1}})).await;
+    refuses(answer, 404, "document_missing_exception");
+    c.must("HEAD", "/new", Value::Null).await;
     // The document as it is then, whether that changed it or not.
     for (parameters, body, source) in [
         ("_source", json!({"doc": {}}), json!({"n": 1, "o": {"x": 1, "y": 2}})),
