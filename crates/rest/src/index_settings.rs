@@ -1,6 +1,6 @@
 //! `_settings` of indices.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::answer::{Reply, object_of};
 use super::call::Call;
@@ -54,7 +54,9 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
         let (release, index) = (release(&call.node), (name.as_str(), &**meta));
         let json =
             settings_json(release, index, call.part("name"), include_defaults, flat_settings);
-        Some((name, json))
+        // As in the field an index is left out of which there is nothing to show.
+        let is_shown = include_defaults || json["settings"] != json!({});
+        is_shown.then_some((name, json))
     };
     Ok(object_of(names.into_iter().filter_map(one)).into())
 }
@@ -89,7 +91,6 @@ mod tests {
     use super::super::identity::ELASTICSEARCH;
     use super::*;
     use engine::settings::SettingsMap;
-    use serde_json::json;
 
     #[test]
     fn shows_what_was_given_and_what_the_engine_adds() {

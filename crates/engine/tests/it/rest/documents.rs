@@ -109,6 +109,10 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     c.must("PUT", "/a/_settings", json!({"index": {"refresh_interval": "30s"}})).await;
     let settings = c.get("/a/_settings/index.refresh*?flat_settings").await;
     assert_eq!(settings, json!({"a": {"settings": {"index.refresh_interval": "30s"}}}));
+    assert_eq!(c.get("/a/_settings/index.priority").await, json!({}), "it is not set");
+    let defaults = c.get("/a/_settings/index.priority?include_defaults&flat_settings").await;
+    let expected = json!({"settings": {}, "defaults": {"index.priority": "1"}});
+    assert_eq!(defaults, json!({ "a": expected }));
     let fixed = json!({"index.number_of_shards": 3});
     assert_eq!(c.ask("PUT", "/a/_settings", fixed.clone()).await.0, 400);
     assert_eq!(c.ask("PUT", "/a/_settings", json!({})).await.0, 400);
