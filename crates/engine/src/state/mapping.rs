@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use super::StateError;
 
 /// Parameters that say how a field is stored: what is on disk cannot follow a change of these.
-const FIXED: [&str; 9] = [
+const FIXED: [&str; 13] = [
     "type", "index", "analyzer", "normalizer", "doc_values", "store", "fielddata",
-    "scaling_factor", "enabled",
+    "scaling_factor", "enabled", "format", "null_value", "index_options", "norms",
 ];
 
 /// The mappings `current` with `added` merged in. Null is no mappings.
@@ -44,12 +44,17 @@ fn merge_object(
         // `fields` are the further ways in which one field is indexed; they merge as properties do.
         let holds_fields = key == "properties" || (key == "fields" && !path.is_empty());
         if !holds_fields {
-            // What a field leaves out has a default that depends on its type, so what is fixed may
-            // only be repeated. The type was compared already: an object may say it later.
-            if !fresh && key != "type" && FIXED.contains(&key.as_str()) {
+            // What is fixed may only be repeated, but norms may be given up. The type was compared
+            // already: an object may say it later.
+            let is_fixed = FIXED.contains(&key.as_str()) && key != "type";
+            if !fresh && is_fixed && (key != "norms" || shown(value) != "false") {
                 let default = match key.as_str() {
-                    "fielddata" => "false",
-                    "enabled" => "true",
+                    "fielddata" | "store" => "false",
+                    "enabled" | "index" | "doc_values" | "norms" => "true",
+                    "format" => "strict_date_optional_time||epoch_millis",
+                    "null_value" => "null",
+                    "index_options" if type_of(current) == Some("text") => "positions",
+                    "index_options" => "docs",
                     _ => "default",
                 };
                 let before = current.get(key);
@@ -205,6 +210,8 @@ mod tests {
             "b": {"properties": {"c": {"type": "text", "analyzer": "english"}}},
             "s": {"type": "scaled_float", "scaling_factor": 100},
             "t": {"type": "text"},
+            "d": {"type": "date", "format": "yyyy"},
+            "n": {"type": "text", "norms": false},
         }});
         assert_eq!(
             said(&current, &json!({"properties": {"a": {"type": "keyword"}}})),
@@ -218,15 +225,19 @@ mod tests {
             (json!({"b": {"properties": {"c": {"type": "text", "analyzer": "german"}}}}), "[b.c]"),
             (json!({"s": {"type": "scaled_float", "scaling_factor": 10}}), "[s]"),
             (json!({"t": {"type": "text", "fielddata": true}}), "[t]"),
+            (json!({"t": {"type": "text", "index_options": "freqs"}}), "[t]"),
+            (json!({"a": {"type": "long", "null_value": 1}}), "[a]"),
+            (json!({"d": {"type": "date", "format": "epoch_millis"}}), "[d]"),
+            (json!({"n": {"type": "text", "norms": true}}), "[n]"),
             (json!({"b": {"enabled": false}}), "[b]"),
         ] {
             let said = said(&current, &json!({"properties": added}));
             assert!(said.starts_with(&format!("mapper {path} cannot be changed")), "{said}");
         }
-        // What may change: how a field is read, not how it is stored.
+        // What may change: how a field is read, not how it is stored. A default may be said.
         let looser = json!({"properties": {
-            "a": {"type": "long", "ignore_malformed": true},
-            "t": {"type": "text", "fielddata": false},
+            "a": {"type": "long", "ignore_malformed": true, "index": true, "store": false},
+            "t": {"type": "text", "fielddata": false, "norms": false},
             "s": {"type": "scaled_float", "scaling_factor": "100.0"},
         }});
         assert!(merge(&current, &looser).is_ok());
