@@ -57,7 +57,9 @@ const KINDS: [(&str, &str, Read); 34] = [
     ("date_range", "field missing ranges format time_zone keyed", date_ranges),
     ("derivative", "buckets_path gap_policy unit", pipeline::derivative),
     ("extended_stats", "field missing sigma", |options| {
-        let sigma = options.read("sigma", Node::float)?.unwrap_or(2.0).abs();
+        let sigma = options.read("sigma", Node::float)?.unwrap_or(2.0);
+        let reason = "[sigma] must be greater than or equal to 0";
+        ensure(sigma >= 0.0, options.node.at, reason)?;
         statistic(Statistic::Extended { sigma })
     }),
     // What stands under it is a query.
@@ -427,7 +429,9 @@ fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
 
 fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
     let read = node.items().iter().map(|item| item.float(name));
-    let percents = read.collect::<Result<Vec<f64>>>()?;
+    let mut percents = read.collect::<Result<Vec<f64>>>()?;
+    // As in the field they are shown from the least on.
+    percents.sort_by(f64::total_cmp);
     few(node.at, percents.len(), PERCENTS)?;
     let are_percents = !percents.is_empty() && percents.iter().all(|p| (0.0..=100.0).contains(p));
     ensure(are_percents, node.at, "[percents] must be numbers from 0 to 100, at least one")?;

@@ -237,6 +237,10 @@ mod tests {
                 r#""percentiles":{"field":"a","percents":[5]}"#.to_owned(),
             ),
             (
+                r#""percentiles":{"field":"a","percents":[99,5]}"#.to_owned(),
+                r#""percentiles":{"field":"a","percents":[5,99]}"#.to_owned(),
+            ),
+            (
                 r#""range":{"field":"a","ranges":{"to":5}}"#.to_owned(),
                 r#""range":{"field":"a","ranges":[{"to":5}]}"#.to_owned(),
             ),
@@ -348,6 +352,7 @@ mod tests {
             {"aggs":{"a":{"terms":{"field":"x","execution_hint":"any"}}}} => execution_hint [any] is not supported
             {"aggs":{"a":{"percentiles":{"field":"x","tdigest":{"compression":-1}}}}} => greater than or equal to 0. Found [-1]
             {"aggs":{"a":{"percentiles":{"field":"x","tdigest":{"compresion":1}}}}} => did you mean "compression"
+            {"aggs":{"a":{"extended_stats":{"field":"x","sigma":-1}}}} => [sigma] must be greater than or equal to 0
             {"query":{"geo_bounding_box":{"type":"any","p":{"top":1}}}} => type [any] is not supported
             {"query":{"term":{"a":1,"b":2}}} => [a] and [b]
             {"query":{"terms":{"a":"x"}}} => [a]
