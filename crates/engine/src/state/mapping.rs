@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use super::StateError;
 
 /// Parameters that say how a field is stored: what is on disk cannot follow a change of these.
-const FIXED: [&str; 13] = [
-    "type", "index", "analyzer", "normalizer", "doc_values", "store", "fielddata",
-    "scaling_factor", "enabled", "format", "null_value", "index_options", "norms",
+const FIXED: [&str; 11] = [
+    "index", "analyzer", "normalizer", "doc_values", "store", "fielddata", "scaling_factor",
+    "format", "null_value", "index_options", "norms",
 ];
 
 /// The mappings `current` with `added` merged in. Null is no mappings.
@@ -44,25 +44,8 @@ fn merge_object(
         // `fields` are the further ways in which one field is indexed; they merge as properties do.
         let holds_fields = key == "properties" || (key == "fields" && !path.is_empty());
         if !holds_fields {
-            // What is fixed may only be repeated, but norms may be given up. The type was compared
-            // already: an object may say it later.
-            let is_fixed = FIXED.contains(&key.as_str()) && key != "type";
-            if !fresh && is_fixed && (key != "norms" || shown(value) != "false") {
-                let default = match key.as_str() {
-                    "fielddata" | "store" => "false",
-                    "enabled" | "index" | "doc_values" | "norms" => "true",
-                    "format" => "strict_date_optional_time||epoch_millis",
-                    "null_value" => "null",
-                    "index_options" if type_of(current) == Some("text") => "positions",
-                    "index_options" => "docs",
-                    _ => "default",
-                };
-                let before = current.get(key);
-                let is_same = before.is_some_and(|before| is_same_number(before, value));
-                let before = before.map_or(default.to_owned(), shown);
-                if !is_same && before != shown(value) {
-                    return Err(conflict(path, key, &before, &shown(value)));
-                }
+            if !fresh && key == "enabled" {
+                check_fixed(path, key, current, added)?;
             }
             current.insert(key.clone(), value.clone());
             continue;
@@ -104,7 +87,14 @@ fn merge_field(
             if before != added_type {
                 return Err(conflict(path, "type", before, added_type));
             }
-            merge_object(path, current, added, false)
+            if added_type == "object" {
+                return merge_object(path, current, added, false);
+            }
+            FIXED.iter().try_for_each(|key| check_fixed(path, key, current, added))?;
+            // As in the field what is left out has its default again, but for points.
+            let stays = |key: &String| added.contains_key(key) || key == "type" || key == "fields";
+            current.retain(|key, _| added_type == "geo_point" || stays(key));
+            merge_object(path, current, added, true)
         }
         None => {
             let mut fresh = Map::new();
@@ -135,10 +125,33 @@ fn conflict(path: &str, parameter: &str, before: &str, after: &str) -> StateErro
     ))
 }
 
-/// Whether both are one number, as 100 and 100.0.
-fn is_same_number(one: &Value, other: &Value) -> bool {
-    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse::<f64>().ok());
-    number(one).is_some_and(|one| Some(one) == number(other))
+/// What is fixed may only be repeated, also by saying or leaving out its default; norms may be given up.
+fn check_fixed(
+    path: &str,
+    key: &str,
+    current: &Map<String, Value>,
+    added: &Map<String, Value>,
+) -> Result<(), StateError> {
+    let is_text = type_of(current) == Some("text");
+    let default = match key {
+        "enabled" | "index" | "doc_values" => "true",
+        "norms" if is_text => "true",
+        "fielddata" | "store" | "norms" => "false",
+        "format" => "strict_date_optional_time||epoch_millis",
+        "index_options" if is_text => "positions",
+        "index_options" => "docs",
+        "null_value" => "null",
+        _ => "default",
+    };
+    let of = |field: &Map<String, Value>| field.get(key).map_or(default.to_owned(), shown);
+    let (before, after) = (of(current), of(added));
+    // 100 and 100.0 are one number.
+    let number = |text: &str| text.parse::<f64>().ok();
+    let is_same = before == after || number(&before).is_some_and(|n| Some(n) == number(&after));
+    match is_same || key == "norms" && after == "false" {
+        true => Ok(()),
+        false => Err(conflict(path, key, &before, &after)),
+    }
 }
 
 fn shown(value: &Value) -> String {
@@ -224,6 +237,7 @@ mod tests {
             (json!({"b": {"type": "keyword"}}), "[b]"),
             (json!({"b": {"properties": {"c": {"type": "text", "analyzer": "german"}}}}), "[b.c]"),
             (json!({"s": {"type": "scaled_float", "scaling_factor": 10}}), "[s]"),
+            (json!({"b": {"properties": {"c": {"type": "text"}}}}), "[b.c]"),
             (json!({"t": {"type": "text", "fielddata": true}}), "[t]"),
             (json!({"t": {"type": "text", "index_options": "freqs"}}), "[t]"),
             (json!({"a": {"type": "long", "null_value": 1}}), "[a]"),
@@ -241,6 +255,14 @@ mod tests {
             "s": {"type": "scaled_float", "scaling_factor": "100.0"},
         }});
         assert!(merge(&current, &looser).is_ok());
+        // What is left out has its default again; points keep it, and fields their further ways.
+        let ways = json!({"w": {"type": "long"}});
+        let short = json!({"type": "keyword", "ignore_above": 5, "copy_to": "b", "fields": ways});
+        let point = json!({"type": "geo_point", "ignore_malformed": true});
+        let before = json!({"properties": {"k": short, "p": point}});
+        let again = json!({"properties": {"k": {"type": "keyword"}, "p": {"type": "geo_point"}}});
+        let expected = json!({"k": {"type": "keyword", "fields": ways}, "p": point});
+        assert_eq!(merge(&before, &again).unwrap()["properties"], expected);
         let whole = json!({"enabled": false});
         assert!(merge(&Value::Null, &whole).is_ok());
         assert!(said(&current, &whole).contains("[enabled] is [true] and would be [false]"));
