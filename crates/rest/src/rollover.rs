@@ -12,6 +12,7 @@ use super::error::{bad_body, bad_request};
 use super::index::{replicas, take_made};
 use super::names::no_such_index;
 use super::spread::{on_shards, primaries, stats_of};
+use super::time_text::{size, span};
 use engine::state::{Event, Index, RollOver};
 use engine::transport::{Result, ShardAction};
 
@@ -63,6 +64,15 @@ impl Condition {
         }
     }
 
+    /// As in the field: what a value is, however it was given.
+    fn shown(&self) -> String {
+        match self {
+            Condition::Age(age) => span(age.as_millis() as u64),
+            Condition::Size(bytes) | Condition::PrimaryShardSize(bytes) => size(*bytes),
+            Condition::Docs(docs) | Condition::PrimaryShardDocs(docs) => docs.to_string(),
+        }
+    }
+
     fn is_met(&self, reached: &Reached) -> bool {
         match self {
             Condition::Age(age) => reached.age >= *age,
@@ -74,7 +84,7 @@ impl Condition {
     }
 }
 
-/// The conditions with their names as they were given: `[max_docs: 5]`.
+/// The conditions with their names and values: `[max_docs: 5]`.
 fn read_conditions(json: Option<Value>) -> Result<Vec<(String, Condition)>> {
     let object = match json {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -82,8 +92,8 @@ fn read_conditions(json: Option<Value>) -> Result<Vec<(String, Condition)>> {
         Some(_) => return Err(bad_body("[conditions] is an object: {\"max_docs\", \"max_age\"}")),
     };
     let one = |(name, value): (&String, &Value)| {
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Ok((format!("[{name}: {shown}]"), Condition::read(name, value)?))
+        let condition = Condition::read(name, value)?;
+        Ok((format!("[{name}: {}]", condition.shown()), condition))
     };
     object.iter().map(one).collect()
 }
@@ -209,7 +219,7 @@ mod tests {
     #[test]
     fn conditions_hold_from_what_they_name() {
         let given = json!({
-            "max_docs": 5, "max_size": "2kb", "max_age": "1h",
+            "max_docs": 5, "max_size": "2048b", "max_age": "60m",
             "max_primary_shard_size": "1kb", "max_primary_shard_docs": "4",
         });
         let conditions = read_conditions(Some(given)).unwrap();
@@ -229,7 +239,8 @@ mod tests {
         assert_eq!(met(&reached), ["[max_docs: 5]", "[max_size: 2kb]"]);
         (reached.largest_shard_bytes, reached.largest_shard_docs) = (1024, 4);
         reached.age = Duration::from_secs(3600);
-        assert_eq!(met(&reached).len(), 5);
+        let met = met(&reached);
+        assert!(met.len() == 5 && met.contains(&"[max_age: 1h]"), "{met:?}");
         let said = read_conditions(Some(json!({"max_doc": 1}))).unwrap_err().reason;
         assert!(said.contains("did you mean \"max_docs\""), "{said}");
         assert!(read_conditions(Some(json!({"max_docs": "x"}))).is_err());
