@@ -28,8 +28,8 @@ pub struct Histogram {
     pub of_dates: bool,
     /// How dates are written; else as the mapping says.
     pub format: Option<DateFormat>,
-    /// Values whose buckets are shown at least, where empty ones are.
-    pub extended_bounds: Option<(Literal, Literal)>,
+    /// From and to which values buckets are shown at least, where empty ones are.
+    pub extended_bounds: [Option<Literal>; 2],
 }
 
 impl Histogram {
@@ -117,10 +117,9 @@ impl Histogram {
     }
 
     /// The starts of the first and the last bucket of `extended_bounds`, whose texts are read by the format of the
-    /// mapping where the request has none. As in the field, the bounds of dates are rounded without the offset, by
-    /// which their buckets begin later than that.
-    pub fn bounds(&self, mapped: &DateFormat) -> Result<Option<(f64, f64)>, String> {
-        let Some((min, max)) = &self.extended_bounds else { return Ok(None) };
+    /// mapping where the request has none; the first is beyond all where it does not say, the last before all. As in
+    /// the field, the bounds of dates are rounded without the offset, by which their buckets begin later than that.
+    pub fn bounds(&self, mapped: &DateFormat) -> Result<(f64, f64), String> {
         let format = self.format.as_ref().unwrap_or(mapped);
         // Bounds by now are refused.
         let context = DateContext { format, now_ms: 0, zone: &self.zone };
@@ -128,14 +127,17 @@ impl Histogram {
             Literal::Text(text) => context.resolve(text, false).map(|ms| ms as f64),
             bound => Ok(bound.number()),
         };
-        let (min, max) = (number(min)?, number(max)?);
-        if min > max {
+        let [min, max] = &self.extended_bounds;
+        let (min, max) =
+            (min.as_ref().map(number).transpose()?, max.as_ref().map(number).transpose()?);
+        if let Some((min, max)) = min.zip(max).filter(|(min, max)| min > max) {
             return Err(format!(
                 "[extended_bounds.min][{min}] cannot be greater than [extended_bounds.max][{max}]"
             ));
         }
         let later = if self.of_dates { self.offset } else { 0.0 };
-        Ok(Some((self.start(min + later), self.start(max + later))))
+        let start = |bound: f64| self.start(bound + later);
+        Ok((min.map_or(f64::INFINITY, start), max.map_or(f64::NEG_INFINITY, start)))
     }
 }
 
@@ -191,7 +193,7 @@ impl AutoHistogram {
             zone: self.zone.clone(),
             of_dates: true,
             format: self.format.clone(),
-            extended_bounds: None,
+            extended_bounds: [None, None],
         }
     }
 
@@ -359,9 +361,8 @@ mod tests {
     #[test]
     fn bounds_are_read_by_the_format_of_the_field() {
         let of = |min: &str, max: &str| {
-            let bounds = [min, max].map(|text| Literal::Text(text.to_owned()));
-            let [min, max] = bounds;
-            let (interval, extended_bounds) = (Interval::Fixed(DAY_MS as f64), Some((min, max)));
+            let extended_bounds = [min, max].map(|text| Some(Literal::Text(text.to_owned())));
+            let interval = Interval::Fixed(DAY_MS as f64);
             Histogram { interval, extended_bounds, ..auto(1).at(0) }
         };
         let days = (1_704_067_200_000.0, 1_704_153_600_000.0);
@@ -369,12 +370,12 @@ mod tests {
             [("epoch_second", "1704067201", "1704153601"), ("yyyyMMdd", "20240101", "20240102")]
         {
             let format = DateFormat::parse(format).unwrap();
-            assert_eq!(of(min, max).bounds(&format), Ok(Some(days)));
+            assert_eq!(of(min, max).bounds(&format), Ok(days));
             assert!(of(max, min).bounds(&format).unwrap_err().contains("cannot be greater"));
             assert!(of("2024-01-01", max).bounds(&format).is_err());
             let iso =
                 Histogram { format: Some(DateFormat::default()), ..of("2024-01-01", "2024-01-02") };
-            assert_eq!(iso.bounds(&format), Ok(Some(days)), "the format of the request");
+            assert_eq!(iso.bounds(&format), Ok(days), "the format of the request");
         }
     }
 

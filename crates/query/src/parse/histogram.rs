@@ -31,14 +31,14 @@ pub(super) fn histogram(options: &Options<'_>, of_dates: bool) -> Result<Aggrega
     {
         offset = offset.map(|offset| offset.rem_euclid(width));
     }
-    let mut extended_bounds = None;
+    let mut extended_bounds = [None, None];
     if let Some(node) = options.get("extended_bounds") {
         let given = node.options("extended_bounds", "min max", 0)?;
-        let end = |name: &str| match of_dates {
-            true => date_bound(given.need(name)?),
-            false => given.need(name)?.float(name).map(Literal::Float),
+        let end = |node: &Node, name: &str| match of_dates {
+            true => date_bound(node),
+            false => node.float(name).map(Literal::Float),
         };
-        extended_bounds = Some((end("min")?, end("max")?));
+        extended_bounds = [given.read("min", end)?, given.read("max", end)?];
     }
     let offset = offset.unwrap_or(0.0);
     let histogram = Histogram { interval, offset, zone, of_dates, format, extended_bounds };

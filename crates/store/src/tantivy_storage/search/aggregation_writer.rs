@@ -311,13 +311,11 @@ impl<'a> Writer<'a> {
         &self,
         rows: Vec<Row<'r>>,
         histogram: &Histogram,
-        bounds: Option<(f64, f64)>,
+        bounds: (f64, f64),
     ) -> Result<Vec<Row<'r>>> {
         let inside = rows.first().zip(rows.last()).map(|(a, b)| (a.key.number(), b.key.number()));
-        let ends = [inside, bounds].into_iter().flatten();
-        let Some((mut at, last)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
-            return Ok(rows);
-        };
+        let (mut at, last) =
+            inside.map_or(bounds, |ends| (ends.0.min(bounds.0), ends.1.max(bounds.1)));
         let (mut there, mut filled) = (rows.into_iter().peekable(), Vec::new());
         while at <= last {
             // A key that rounding put between two of the grid stays where it is.

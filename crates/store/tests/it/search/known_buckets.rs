@@ -421,6 +421,10 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
                 "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
             "five": {"histogram": {
                 "field": "n", "interval": 5, "offset": 2, "extended_bounds": {"min": 0, "max": 10}}},
+            "from": {"histogram": {"field": "n", "interval": 5, "extended_bounds": {"min": -7}}},
+            "to": {"histogram": {"field": "n", "interval": 5, "extended_bounds": {"max": 12}}},
+            "empty": {"date_histogram": {
+                "field": "d", "fixed_interval": "1d", "extended_bounds": {"min": "2024-01-01"}}},
             "one": {"extended_stats": {"field": "n"}},
             "none": {"extended_stats": {"field": "nobody"}},
         }))
@@ -432,6 +436,9 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
         assert_eq!(keys(&answer["later"]), [1_704_175_200_000i64, 1_704_261_600_000]);
         assert_eq!(keys(&answer["seconds"]), [1_704_067_200_000i64, 1_704_153_600_000]);
         assert_eq!(keys(&answer["five"]), [-3.0, 2.0, 7.0]);
+        assert_eq!(keys(&answer["from"]), [-10.0, -5.0, 0.0]);
+        assert_eq!(keys(&answer["to"]), [0.0, 5.0, 10.0]);
+        assert_eq!(answer["empty"]["buckets"], json!([]));
         let (one, none) = (&answer["one"], &answer["none"]);
         assert_eq!(one["variance"], 0.0);
         assert_eq!(one["std_deviation_sampling"], "NaN");
