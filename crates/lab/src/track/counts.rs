@@ -57,14 +57,31 @@ fn body() -> Value {
     json!({ "size": 0 })
 }
 
-/// A path without its parameters: what they say, as `q` does, is of no use to what counts all documents.
+/// Parameters that say which indices, shards and copies are asked.
+const OF_COPIES: [&str; 5] =
+    ["allow_no_indices", "expand_wildcards", "ignore_unavailable", "preference", "routing"];
+
+const SEARCH: &str = "/_search";
+
 fn bare(path: &str) -> &str {
     path.split('?').next().unwrap_or_default()
 }
 
+/// A path with the parameters that say who is asked. What the others say, as `q` does, is of no use to what counts all
+/// documents.
+pub(crate) fn to_whom(path: &str) -> String {
+    let (bare, query) = path.split_once('?').unwrap_or((path, ""));
+    // A search by a template is a search.
+    let bare = bare.find(SEARCH).map_or(bare, |at| &bare[..at + SEARCH.len()]);
+    let is_kept =
+        |pair: &&str| pair.split('=').next().is_some_and(|name| OF_COPIES.contains(&name));
+    let kept: Vec<&str> = query.split('&').filter(is_kept).collect();
+    if kept.is_empty() { bare.to_owned() } else { format!("{bare}?{}", kept.join("&")) }
+}
+
 /// What is asked of `_count`: without a body it counts all documents. None of other paths.
-fn of_count(path: &str) -> Option<&str> {
-    Some(bare(path)).filter(|path| path.ends_with("/_count"))
+fn of_count(path: &str) -> Option<String> {
+    bare(path).ends_with("/_count").then(|| to_whom(path))
 }
 
 /// The searches of a `_msearch`, which stand in every second line.
@@ -86,8 +103,8 @@ pub(crate) fn count_all(content: &mut Content) -> bool {
     if let Content::Pattern { path, bodies, .. } = content
         && let Some(all) = of_count(path)
     {
-        let changed = all != path.as_str() || !bodies.is_empty();
-        *path = all.to_owned();
+        let changed = all != *path || !bodies.is_empty();
+        *path = all;
         bodies.clear();
         return changed;
     }
@@ -96,14 +113,13 @@ pub(crate) fn count_all(content: &mut Content) -> bool {
         | Content::Scroll { path, .. } => path,
         _ => return false,
     };
-    let path = bare(path).to_owned();
-    *content = Content::fixed("POST", path, vec![body().to_string()], Check::Search);
+    *content = Content::fixed("POST", to_whom(path), vec![body().to_string()], Check::Search);
     true
 }
 
 fn count_request(request: &mut Request) -> bool {
-    if bare(&request.path).ends_with("/_search") {
-        let (path, body) = (bare(&request.path).to_owned(), Some(body()));
+    if bare(&request.path).ends_with(SEARCH) {
+        let (path, body) = (to_whom(&request.path), Some(body()));
         let changed = path != request.path || body != request.body;
         (request.path, request.body, request.method) = (path, body, "POST");
         return changed;
@@ -114,7 +130,7 @@ fn count_request(request: &mut Request) -> bool {
         *searches = counting(searches);
         return true;
     }
-    let Some(all) = of_count(&request.path).map(str::to_owned) else { return false };
+    let Some(all) = of_count(&request.path) else { return false };
     let changed = all != request.path || request.body.is_some();
     (request.path, request.body) = (all, None);
     changed
@@ -133,14 +149,15 @@ mod tests {
 
     #[test]
     fn a_search_of_a_composite_counts_all_documents() {
-        for (path, asked) in [("/a/_search?q=tea", Some(body())), ("/a/_search", None)] {
+        let routed = "/a/_search?routing=7&preference=_local";
+        for (path, asked, counted) in [
+            ("/a/_search?q=tea", Some(body()), "/a/_search"),
+            ("/a/_search", None, "/a/_search"),
+            ("/a/_search?routing=7&size=3&preference=_local", None, routed),
+        ] {
             let mut search = Request::new("GET", path.to_owned(), asked);
             assert!(count_request(&mut search), "{path}");
-            assert_eq!(
-                search,
-                Request::new("POST", "/a/_search".to_owned(), Some(body())),
-                "{path}"
-            );
+            assert_eq!(search, Request::new("POST", counted.to_owned(), Some(body())), "{path}");
             assert!(!count_request(&mut search), "{path}");
         }
     }
@@ -158,12 +175,12 @@ mod tests {
     #[test]
     fn a_count_counts_all_documents() {
         let query = json!({"query": {"term": {"item": "tea"}}});
-        for (path, query, changes) in [
-            ("/a/_count", Some(query), true),
-            ("/a/_count?q=tea", None, true),
-            ("/_count", None, false),
+        for (path, query, changes, counted) in [
+            ("/a/_count", Some(query), true, "/a/_count"),
+            ("/a/_count?q=tea", None, true, "/a/_count"),
+            ("/_count", None, false, "/_count"),
+            ("/a/_count?routing=7", None, false, "/a/_count?routing=7"),
         ] {
-            let counted = path.split('?').next().unwrap();
             let pattern = |path: &str, bodies: Vec<String>| {
                 Content::fixed("POST", path.to_owned(), bodies, Check::Status)
             };

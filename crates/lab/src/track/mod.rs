@@ -53,7 +53,7 @@ use serde_json::Value;
 use crate::corpus::Written;
 use crate::load::{Check, Content, Load, Operation};
 
-pub(crate) use counts::count_all;
+pub(crate) use counts::{count_all, to_whom};
 pub(crate) use live::check_request;
 pub use open::open;
 pub use params::Params;

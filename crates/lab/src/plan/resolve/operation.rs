@@ -13,7 +13,7 @@ use crate::load::{Check, Content, Draw, Operation};
 use crate::plan::document::{CostTable, OperationTable};
 use crate::plan::file::Plan;
 use crate::plan::scalar;
-use crate::track::count_all;
+use crate::track::{count_all, to_whom};
 
 const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 
@@ -43,11 +43,9 @@ impl Plan {
                         Some(cost) => self.cost(cost)?,
                         None => json!({ "size": 0 }).to_string(),
                     };
-                    // Of the same indices; what else a path says is of no use to a search that counts.
-                    let indices = path.split("/_search").next().unwrap_or_default();
                     let content = Content::Pattern {
                         method: "POST".to_owned(),
-                        path: format!("{indices}/_search"),
+                        path: to_whom(path),
                         bodies: vec![body],
                         parameters: parameters.clone(),
                         check: Check::Search,

@@ -118,14 +118,13 @@ fn the_published_run_has_its_own_size_costs_and_replicas() {
 }
 
 #[test]
-fn a_search_that_counts_asks_the_indices_of_its_path() {
+fn a_search_that_counts_asks_the_indices_and_copies_of_its_path() {
     let name = "name = \"term\"\n";
-    let text =
-        TEXT.replacen(name, &format!("{name}path = \"/second/_search?request_cache=true\"\n"), 1);
-    let plan = resolve(&text).unwrap();
+    let asked = "/second/_search?routing=7&request_cache=true&preference=_local";
+    let plan = resolve(&TEXT.replacen(name, &format!("{name}path = \"{asked}\"\n"), 1)).unwrap();
     let full = &plan.variants[0].load.as_ref().unwrap().full;
     let Content::Pattern { path, .. } = &full.operations[0].content else { panic!() };
-    assert_eq!(path, "/second/_search");
+    assert_eq!(path, "/second/_search?routing=7&preference=_local");
 }
 
 #[test]
