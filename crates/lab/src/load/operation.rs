@@ -194,7 +194,8 @@ impl Operation {
         let endpoint = path.split('?').next().unwrap_or(path).rsplit('/').next().unwrap_or("");
         match method.as_str() {
             "GET" | "HEAD" => true,
-            "POST" => matches!(endpoint, "_search" | "_msearch" | "_count" | "_mget" | "_validate"),
+            "POST" => ["_search", "_msearch", "_count", "_mget", "_validate", "_field_caps"]
+                .contains(&endpoint),
             _ => false,
         }
     }

@@ -8,6 +8,10 @@ use super::reader::{Object, Refusal};
 use super::{Action, Request, Step};
 use crate::load::{Content, Operation};
 
+/// What a composite sends, beside streams of it.
+const TYPES: [&str; 7] =
+    ["raw-request", "search", "field-caps", "refresh", "cluster-health", "index-stats", "sleep"];
+
 /// What an operation of a type does that stands in a composite.
 type Read<'r> = &'r dyn Fn(&str, &Object<'_>) -> Result<Action, Refusal>;
 
@@ -57,12 +61,8 @@ fn sequence(
             continue;
         }
         let kind = reader.text(&object, "operation-type").unwrap_or_default();
-        if !["raw-request", "sleep", "search", "refresh", "cluster-health", "index-stats"]
-            .contains(&kind.as_str())
-        {
-            let why = format!(
-                "a composite sends no {kind} here; it sends raw-request, search, refresh and sleep"
-            );
+        if !TYPES.contains(&kind.as_str()) {
+            let why = format!("a composite sends no {kind} here; it sends {}", TYPES.join(", "));
             return Err(reader.refusal(item, &kind, why));
         }
         match read(&kind, &object)? {

@@ -26,11 +26,14 @@ pub(super) const NOT_RENAMED: &str = "the cluster was there already, and what it
 /// Whether it is run on Elasticsearch Serverless, which no cluster here is.
 pub(super) const ON_SERVERLESS: &str = "run-on-serverless";
 
+/// Whether it is part of the report: in Rally, and in OpenSearch Benchmark.
+pub(super) const REPORTED: [&str; 2] = ["include-in-reporting", "include-in-results_publishing"];
+
 /// Members of every operation.
-const COMMON: [&str; 12] = [
-    "name", "operation-type", "tags", "meta", "include-in-reporting", "request-timeout",
+const COMMON: [&str; 17] = [
+    "name", "operation-type", "tags", "meta", REPORTED[0], REPORTED[1], "request-timeout",
     "request-params", "detailed-results", "assertions", "opaque-id", "retry-until-success",
-    ON_SERVERLESS,
+    "retries", "retry-wait-period", "retry-on-timeout", "retry-on-error", ON_SERVERLESS,
 ];
 
 /// Why something is refused: the word that it stands under, and a sentence.
@@ -138,6 +141,10 @@ impl Context<'_> {
         out
     }
 
+    pub(super) fn is_reported(&self, object: &Object<'_>) -> Option<bool> {
+        REPORTED.iter().find_map(|name| self.reader.bool(object, name))
+    }
+
     pub(super) fn seconds(&self, object: &Object<'_>, name: &str, otherwise: Duration) -> Duration {
         let found = self.reader.number(object, name, 0.0);
         found.map_or(otherwise, |seconds| Duration::from_secs_f64(seconds.min(1e6)))
@@ -154,7 +161,8 @@ impl Request {
             check: Check::Status,
             may_be_missing: false,
             condition: None,
-            retried: false,
+            tries: 1,
+            pause: Duration::ZERO,
             is_counted: false,
             polled: None,
         }

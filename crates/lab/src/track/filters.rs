@@ -5,12 +5,12 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use time::{Date, Month};
 
 pub(super) fn add(jinja: &mut Environment<'_>) {
+    // `joiner`, `cycler`, `truncate` and the like. What `random` picks comes from a seed, `RAND_SEED`.
+    minijinja_contrib::add_to_environment(jinja);
     jinja.add_filter("days_ago", days_ago);
     jinja.add_filter("int", int);
     jinja.add_filter("float", float);
     jinja.add_filter("round", round);
-    // What it picks comes from a seed, `RAND_SEED`.
-    jinja.add_filter("random", minijinja_contrib::filters::random);
 }
 
 /// How many days lie between a day, `15-05-1998`, and today.

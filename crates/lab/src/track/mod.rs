@@ -209,8 +209,10 @@ pub struct Request {
     pub may_be_missing: bool,
     /// What the answer has to say.
     pub condition: Option<Condition>,
-    /// Whether it is sent again until it is answered well.
-    pub retried: bool,
+    /// How often it is sent at most, until it is answered well.
+    pub tries: u32,
+    /// The pause before it is sent again.
+    pub pause: Duration,
     /// Whether it counts as an error where it is not answered well, as in a load: it only reads, and so does all of its
     /// composite. Otherwise the run ends, as what comes after it counts on it.
     pub is_counted: bool,

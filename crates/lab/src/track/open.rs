@@ -20,10 +20,10 @@ use crate::diagnostic::Mistakes;
 use crate::error::{Error, Result};
 
 /// Members of a track's own file.
-const KNOWN: [&str; 21] = [
-    "version", "description", "short-description", "meta", "indices", "data-streams", "templates",
-    "composable-templates", "component-templates", "corpora", "operations", "challenges",
-    "challenge", "schedule", "test_procedures", "test_procedure", "test-procedures",
+const KNOWN: [&str; 22] = [
+    "version", "description", "short-description", "meta", "default", "indices", "data-streams",
+    "templates", "composable-templates", "component-templates", "corpora", "operations",
+    "challenges", "challenge", "schedule", "test_procedures", "test_procedure", "test-procedures",
     "test-procedure", "dependencies", "data-url", "parameters",
 ];
 /// The latest version of the form of tracks, in Rally as in OpenSearch Benchmark.

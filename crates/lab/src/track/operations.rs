@@ -20,10 +20,15 @@ use crate::load::{Check, Content, Operation};
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a step that has no bound may take: a merge may take long.
 const STEP_TIMEOUT: Duration = Duration::from_secs(7200);
+/// The pause before a step is tried again, as in Rally.
+const RETRY: Duration = Duration::from_millis(500);
+/// How often a step is tried until it succeeds.
+const TRIES_MAX: u32 = 7200;
 /// The pause between questions whether a merge still goes on, as in Rally.
 const POLL_PERIOD: Duration = Duration::from_secs(10);
 /// The most requests of a composite that may be bounded to go on at a time.
 const CONNECTIONS_MAX: u64 = 10_000;
+const NO_DATA_STREAMS: &str = "data streams are not made here";
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
 #[rustfmt::skip]
 const REFUSED: [(&str, &str); 15] = [
@@ -35,7 +40,7 @@ const REFUSED: [(&str, &str); 15] = [
       list-all-point-in-time",
         "pages after points in time are not sent yet; search with \"pages\" scrolls"),
     ("composite-agg", "pages of composite aggregations are not sent yet"),
-    ("create-data-stream delete-data-stream", "data streams are not made here"),
+    ("create-data-stream delete-data-stream", NO_DATA_STREAMS),
     ("vector-search bulk-vector-data-set warmup-knn-indices train-knn-model delete-knn-model",
         "vectors are not searched here"),
     ("create-transform start-transform wait-for-transform delete-transform transform-stats",
@@ -93,8 +98,9 @@ pub(super) fn operation(
     if has_runner || !TYPES.contains(&kind) {
         return Err(refuse("operation-type", unknown_type(context, kind)));
     }
-    if object.get("headers").is_some() {
-        return Err(refuse("headers", "headers of its own are not sent".to_owned()));
+    let unsent = [("headers", "headers of its own are not sent"), ("data-stream", NO_DATA_STREAMS)];
+    if let Some((word, why)) = unsent.iter().find(|(word, _)| object.get(word).is_some()) {
+        return Err(refuse(word, (*why).to_owned()));
     }
     if object.get("assertions").is_some() {
         // As in Rally without --enable-assertions.
@@ -130,11 +136,14 @@ pub(super) fn operation(
     };
     // What a composite consists of says so itself.
     if let (Action::Do(steps), true) = (&mut action, kind != "composite") {
-        let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
-        for step in steps {
-            if let Step::Request(request) = step {
-                request.retried = retried;
-            }
+        let retries = reader.whole(object, "retries", 0, u64::from(TRIES_MAX) - 1).unwrap_or(0);
+        let tries = match reader.bool(object, "retry-until-success") {
+            Some(true) => TRIES_MAX,
+            _ => retries as u32 + 1,
+        };
+        let pause = context.seconds(object, "retry-wait-period", RETRY);
+        for request in steps.iter_mut().flat_map(Step::requests_mut) {
+            (request.tries, request.pause) = (tries, pause);
         }
     }
     // Settings are journaled, and put back.
@@ -153,7 +162,7 @@ pub(super) fn operation(
         operation_type: kind.to_owned(),
         action,
         timeout,
-        reported: reader.bool(object, "include-in-reporting").unwrap_or(true),
+        reported: context.is_reported(object).unwrap_or(true),
         bulk_documents,
         connections: connections.map(|most| most as usize),
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use query::json::{Node, Value as Json};
 use record::names::did_you_mean;
 
-use super::context::{Context, ON_SERVERLESS};
+use super::context::{Context, ON_SERVERLESS, REPORTED};
 use super::operations::{self, Known};
 use super::reader::{Object, Reader, Refusal};
 use super::render::Place;
@@ -23,10 +23,10 @@ const TEST_TIME: Duration = Duration::from_secs(10);
 const RAMP_UP: &str = "ramp-up-time-period";
 /// What an element is completed by where the first of its tasks that ends, whichever it is, ends the others.
 const ANY: &str = "any";
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 19] = [
     "name", "operation", "tags", "meta", "clients", "warmup-iterations", "iterations",
     "warmup-time-period", RAMP_UP, "time-period", "target-throughput", "target-interval",
-    "schedule", "ignore-response-error-level", "include-in-reporting", "completed-by",
+    "schedule", "ignore-response-error-level", REPORTED[0], REPORTED[1], "completed-by",
     "any-completes-parent", ON_SERVERLESS,
 ];
 
@@ -330,7 +330,7 @@ fn scheduled(
     // What is wrong about a rate is told in test mode too.
     let arrival = arrival(context, object, &known);
     let arrival = arrival.map(|own| if test_mode { Arrival::Closed } else { own });
-    let reported = reader.bool(object, "include-in-reporting").unwrap_or(known.reported);
+    let reported = context.is_reported(object).unwrap_or(known.reported);
     Some(Task {
         name,
         operation_type: known.operation_type,

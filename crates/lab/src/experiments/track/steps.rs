@@ -17,11 +17,7 @@ use crate::error::{Error, Result};
 use crate::load::{Failure, Live, Load, Next, Recorder, Sample, Starts};
 use crate::track::{Condition, Request, Step, Task};
 
-/// Pause before a step is tried again that is retried until it succeeds.
-const RETRY: Duration = Duration::from_millis(500);
-/// How often such a step is tried.
-const TRIES_MAX: u32 = 7200;
-/// How often it is tried where the answer does not even have what is waited for.
+/// How often a step is tried where the answer does not even have what is waited for.
 const TRIES_FOR_NOTHING: u32 = 10;
 /// The pause between looks whether a health that is waited for can come.
 const LOOK: Duration = Duration::from_secs(1);
@@ -208,7 +204,7 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
         Some(json) => Bytes::from(json.to_string()),
     };
     let ends = |why: String| Err(ended(through, request, why));
-    let is_counted = request.is_counted && !request.retried;
+    let is_counted = request.is_counted && request.tries == 1;
     for attempt in 1.. {
         let asked = through.asker.ask(request.method, &request.path, body.clone()).await;
         if let (Err(clusters::Error::Timeout { .. }), Some(every)) = (&asked, request.polled) {
@@ -249,7 +245,7 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                 _ => error.to_string(),
             },
         };
-        if !request.retried || attempt >= TRIES_MAX {
+        if attempt >= request.tries {
             let health = match &request.condition {
                 Some(Condition::Health { .. }) => health(through, &request.path).await,
                 _ => None,
@@ -259,7 +255,7 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                 None => why,
             });
         }
-        through.pause(RETRY).await?;
+        through.pause(request.pause).await?;
     }
     unreachable!("it is tried so often, and no longer")
 }

@@ -298,7 +298,12 @@ fn requests_of_a_composite_are_checked_and_sent_as_they_are() {
     assert_eq!(found[1].check, Check::Searches);
     let ignored = Check::StatusOr([404, 409, 0, 0]);
     assert_eq!((found[2].check, found[2].is_counted), (ignored, false));
+    let fields = r#"{ "operation-type": "field-caps", "index": "orders" }"#;
+    let track = opened(&composite("", fields), &embedded()).unwrap();
+    let path = requests(&track)[0].path.as_str();
+    assert_eq!((path, requests(&track)[0].is_counted), ("/orders/_field_caps?fields=*", true));
     for (request, words) in [
+        (r#""operation-type": "bulk""#, ["sends no bulk", "field-caps"]),
         (r#""operation-type": "search", "pages": 3, "body": {}"#, ["pages", "sends no scrolls"]),
         (r#""operation-type": "raw-request", "method": "PATCH", "path": "/a""#, ["PATCH", "GET"]),
     ] {
@@ -313,8 +318,12 @@ fn whatever_goes_through_steps_is_tried_again_where_it_says_so() {
         let text = format!("{{ \"operation-type\": \"{kind}\", \"retry-until-success\": true }}");
         let track = opened(&task(&text), &embedded()).unwrap();
         let found = requests(&track);
-        assert!(!found.is_empty() && found.iter().all(|request| request.retried), "{kind}");
+        assert!(!found.is_empty() && found.iter().all(|request| request.tries > 1000), "{kind}");
     }
+    let refresh = r#"{ "operation-type": "refresh", "retries": 9, "retry-wait-period": 2 }"#;
+    let track = opened(&task(refresh), &embedded()).unwrap();
+    let found = requests(&track)[0];
+    assert_eq!((found.tries, found.pause), (10, Duration::from_secs(2)));
 }
 
 #[test]
