@@ -10,7 +10,7 @@ use super::context::{Context, NOT_RENAMED, Why};
 use super::corpora::{Corpus, DocumentSet};
 use super::reader::Object;
 use super::templates::Template;
-use crate::corpus::{Conflicts, Corpus as Generated, Mapped, Source, Written};
+use crate::corpus::{Conflicts, Corpus as Generated, FileDocuments, Mapped, Source, Written};
 use crate::load::{BulkPart, Content};
 
 /// Members of a bulk operation that change nothing here: how Rally reads files, and when it gives up.
@@ -201,6 +201,8 @@ fn documents(
                 "{file} is sent once, so --scale is at most 1 for it; found {scale}"
             )));
         }
+        let first = FileDocuments::open(&path).and_then(|mut file| file.read(&mut Vec::new()));
+        first.map_err(|error| refuse(error.to_string()))?;
         return Ok((Source::File(path), wanted));
     }
     Ok((made_up(context, corpus, (set, index), wanted)?, wanted))

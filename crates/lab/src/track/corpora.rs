@@ -42,14 +42,19 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
         if file.is_none() {
             reader.wrong(node, "", "a set of documents has a source-file");
         }
+        let own = |member: &str| reader.text(&set, member).or_else(|| reader.text(object, member));
         let to_streams = declared(&set, "target-data-stream");
-        let refused = to_streams.then(|| "documents are not sent to data streams".to_owned());
+        let refused = match own("source-format") {
+            Some(format) if format != "bulk" => {
+                Some(format!("it is {format}, and files of JSON are read here"))
+            }
+            _ => to_streams.then(|| "documents are not sent to data streams".to_owned()),
+        };
         DocumentSet {
             file: file.unwrap_or_default(),
             documents: reader.whole(&set, "document-count", 1, u64::MAX / 2).unwrap_or(0),
-            target: reader
-                .text(&set, "target-index")
-                .or_else(|| reader.text(object, "target-index")),
+            // What a parameter that is not given stands for names none.
+            target: own("target-index").filter(|name| !name.is_empty()),
             has_actions: truth(&set, "includes-action-and-meta-data"),
             refused,
         }

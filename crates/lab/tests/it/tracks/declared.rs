@@ -89,6 +89,38 @@ fn assertions_are_said_to_be_left_unchecked() {
 }
 
 #[test]
+fn documents_in_a_form_that_is_not_read_are_refused_before_anything_starts() {
+    let opened = |file: &str, more: &str| {
+        let text = format!(
+            "{{ \"indices\": [ {{ \"name\": \"i\" }} ], \"corpora\": [ {{ \"name\": \"c\", \"documents\": [\n\
+             {{ \"source-file\": \"{file}\", \"target-index\": \"\"{more} }} ] }} ],\n\
+             \"schedule\": [ {{ \"operation\": {{ \"operation-type\": \"bulk\", \"bulk-size\": 1 }} }} ] }}"
+        );
+        opened_beside(&[(file, "PK no JSON\n")], &text, &embedded())
+    };
+    for (file, more, said) in [
+        ("d.zip", "", "the ending .zip is not known"),
+        ("d.json", "", "d.json line 1"),
+        ("d.hdf5", ", \"source-format\": \"hdf5\"", "d.hdf5: it is hdf5"),
+    ] {
+        says(opened(file, more), &["track.json:3:", said, "--skip-refused"]);
+    }
+}
+
+#[test]
+fn members_of_opensearch_benchmark_and_functions_of_jinja_are_known() {
+    let text = r#"{ "default": true, "schedule": [ {% set comma = joiner(",") %}{% for name in ["a", "b"] %}{{ comma() }}
+        { "name": "{{ name }}", "operation": { "operation-type": "sleep", "duration": 1,
+            "include-in-results_publishing": {{ "false" if name == "a" else "true" }} } }{% endfor %} ] }"#;
+    let track = opened_beside(&[], text, &embedded()).unwrap();
+    let reported: Vec<bool> = track.elements.iter().map(|one| one.tasks[0].reported).collect();
+    assert_eq!(reported, [false, true]);
+    let to_a_stream = r#"{ "operation-type": "search", "data-stream": "logs", "body": {} }"#;
+    let words = ["track.json:7:", "data streams are not made here", "--skip-refused"];
+    says(opened(&task(to_a_stream), &embedded()), &words);
+}
+
+#[test]
 fn what_is_for_serverless_clusters_or_for_python_alone_is_read_over() {
     let text = r#"{ "parameters": { "a": 1 }, "schedule": [ { "name": "x", "run-on-serverless": true, "operation":
         { "operation-type": "sleep", "duration": 1, "run-on-serverless": false } } ] }"#;
