@@ -140,6 +140,12 @@ impl<'a> Stored<'a> {
         if let Some(challenge) = &manifest.challenge {
             of.insert("challenge".to_owned(), json!(challenge));
         }
+        if let Some(params) = manifest.track_params.as_ref().filter(|params| !params.is_empty()) {
+            // As they were given: numbers and objects are no texts.
+            let given = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+            let params = params.iter().map(|(name, text)| (name.clone(), given(text)));
+            of.insert("track-params".to_owned(), Value::Object(params.collect()));
+        }
         of
     }
 
@@ -388,6 +394,21 @@ mod tests {
         let earlier = json!({ "manifest": run.manifest, "rows": run.rows });
         race["meta"]["record"] = json!(earlier.to_string());
         assert_eq!(read_race(&race).unwrap().damage, [""; 0]);
+    }
+
+    #[test]
+    fn parameters_of_a_track_are_stored_as_they_were_given() {
+        let mut run = run_of_ours(&["append"], &[task("term", 1000)]);
+        assert!(documents(&run).iter().all(|one| one.source.get("track-params").is_none()));
+        let params = [("bulk_size", "500"), ("health", "green"), ("more", "{\"a\":[1]}")];
+        let params = params.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        run.manifest.track_params = Some(params.clone().into());
+        let stored = json!({ "bulk_size": 500, "health": "green", "more": { "a": [1] } });
+        let all = documents(&run);
+        assert!(all.iter().all(|one| one.source["track-params"] == stored));
+        let mut race = all[0].source.clone();
+        race["meta"] = json!({});
+        assert_eq!(read_race(&race).unwrap().manifest.track_params, Some(params.into()));
     }
 
     #[test]

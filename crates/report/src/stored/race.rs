@@ -33,6 +33,11 @@ pub fn read_race(source: &Value) -> Result<RunDir, String> {
     // Rally names no challenge where a track has a schedule alone; it is `default` to us.
     let variant = source["challenge"].as_str().unwrap_or("default");
     let seconds = loads.iter().map(|load| load.seconds).sum();
+    // Rally writes none where none were given.
+    let params = source["track-params"].as_object().into_iter().flatten();
+    let params = params.map(|(name, value)| {
+        (name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    });
     let manifest = Manifest {
         plan: text("track"),
         target: RALLY.to_owned(),
@@ -40,6 +45,7 @@ pub fn read_race(source: &Value) -> Result<RunDir, String> {
         version: format!("rally {}", text("rally-version")),
         status: Status::Complete,
         challenge: source["challenge"].as_str().map(str::to_owned),
+        track_params: Some(params.collect()),
         ..Manifest::unknown(&text("race-id"), FORMAT)
     };
     let rows = vec![Row { loads, ..Row::measured(variant, 1, seconds, 0) }];
