@@ -56,6 +56,8 @@ pub(super) struct Context<'a> {
     pub(super) python: Option<Python>,
     /// What is not as in the track.
     pub(super) changes: RefCell<Vec<String>>,
+    /// Why the operation that is read is not run, where it has members that are not known.
+    pub(super) unknown: RefCell<Option<Refusal>>,
 }
 
 impl Context<'_> {
@@ -107,9 +109,11 @@ impl Context<'_> {
         }
     }
 
-    /// Tells the members of an operation that are neither its own nor those of every operation.
+    /// Refuses an operation that has a member which is neither its own nor one of every operation.
     pub(super) fn only(&self, object: &Object<'_>, what: &str, own: &[&str]) {
-        self.reader.only(object, what, &[&COMMON[..], own].concat());
+        let mut first = self.unknown.borrow_mut();
+        let known = [&COMMON[..], own].concat();
+        *first = first.take().or_else(|| self.reader.unknown(object, what, &known));
     }
 
     /// The index that an operation names; `otherwise` where it names none.

@@ -70,6 +70,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         options,
         python: Python::of(&files),
         changes: RefCell::default(),
+        unknown: RefCell::default(),
     };
     changes.into_iter().for_each(|said| context.change(said));
     for sentence in context.python.iter().flat_map(Python::left_out) {

@@ -87,6 +87,16 @@ pub(super) fn operation(
     kind: &str,
     object: &Object<'_>,
 ) -> Result<Known, Refusal> {
+    let known = known(context, name, kind, object);
+    context.unknown.take().map_or(known, Err)
+}
+
+fn known(
+    context: &Context<'_>,
+    name: &str,
+    kind: &str,
+    object: &Object<'_>,
+) -> Result<Known, Refusal> {
     let reader = context.reader;
     let refuse = |word: &str, why: String| reader.refusal(object.at(word), word, why);
     if let Some(source) = reader.text(object, "param-source") {

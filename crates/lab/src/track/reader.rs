@@ -8,6 +8,7 @@ use record::names::did_you_mean;
 use serde_json::Value;
 
 use super::render::{Files, Place, Rendered};
+use crate::choices::near_or_stop;
 use crate::diagnostic::{Diagnostic, Mistakes};
 
 /// Where mistakes and refusals of a track are gathered, so that all of them are told at once.
@@ -125,12 +126,23 @@ impl<'a> Reader<'a> {
 
     /// Tells the members that are neither known nor comments.
     pub(super) fn only(&self, object: &Object<'_>, what: &str, known: &[&str]) {
-        for Member { name, node, .. } in object.members {
-            if !name.starts_with('#') && !known.contains(&name.as_ref()) {
-                let near = did_you_mean(name, known.iter().copied());
-                self.wrong(node, name, format!("{what} has no \"{name}\"{near}"));
-            }
+        for Member { name, node, .. } in strangers(object, known) {
+            let near = did_you_mean(name, known.iter().copied());
+            self.wrong(node, name, format!("{what} has no \"{name}\"{near}"));
         }
+    }
+
+    /// Why what has a member that is neither known nor a comment is not run, if it has one.
+    pub(super) fn unknown(
+        &self,
+        object: &Object<'_>,
+        what: &str,
+        known: &[&str],
+    ) -> Option<Refusal> {
+        let Member { name, node, .. } = strangers(object, known).next()?;
+        let end = near_or_stop(name, known);
+        let why = format!("{what} has no \"{name}\"{end} What it asks for is not known");
+        Some(self.refusal(node, name, why))
     }
 
     /// Tells the second of two that have one name, with the place of the first.
@@ -160,6 +172,12 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The members that are neither known nor comments.
+fn strangers<'n>(object: &Object<'n>, known: &[&str]) -> impl Iterator<Item = &'n Member<'n>> {
+    let is_known = move |name: &str| name.starts_with('#') || known.contains(&name);
+    object.members.iter().filter(move |member| !is_known(&member.name))
 }
 
 /// A value, as messages show it.

@@ -236,7 +236,6 @@ fn task(
     if !included || chosen.is_one_of(&options.exclude) {
         return None;
     }
-    reader.only(object, "a task", &KNOWN);
     if matches!(operation.node.value, Json::Object(_)) && operation.get("operation-type").is_none()
     {
         let said = format!("the operation of {name} has no \"operation-type\"");
@@ -258,7 +257,8 @@ fn task(
             return None;
         }
     };
-    if let Some(refusal) = unknown_schedule(context, object) {
+    let unknown = || reader.unknown(object, "a task", &KNOWN);
+    if let Some(refusal) = unknown_schedule(context, object).or_else(unknown) {
         found.refused.push((name, refusal));
         return None;
     }

@@ -138,6 +138,19 @@ fn a_task_with_a_schedule_of_its_own_is_refused_alone_and_in_test_mode_too() {
 }
 
 #[test]
+fn a_member_that_is_not_known_refuses_its_task_alone() {
+    let tasks = format!(
+        r#"{{ "name": "own", "operation": {HEALTH}, "index": "a" }},
+        {{ "name": "odd", "operation": {{ "operation-type": "refresh", "indx": "a" }} }},
+        {{ "name": "x", "operation": {HEALTH} }}"#
+    );
+    let own = ["track.json:6:", "own: a task has no \"index\". What it asks for"];
+    let odd = ["track.json:7:", "odd: refresh has no \"indx\"", "did you mean \"index\"?"];
+    says(opened(&tasks, &embedded()), &[&own[..], &odd, &["--skip-refused"]].concat());
+    assert_eq!(task_names(&opened(&tasks, &skipping()).unwrap()), ["x"]);
+}
+
+#[test]
 fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are_made() {
     let shapes = "{ \"mappings\": { \"properties\": {\n\"at\": { \"type\": \"geo_shape\" } } } }";
     let text = r#"{
