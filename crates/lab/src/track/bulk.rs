@@ -72,10 +72,8 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
         let why = "the embedded engine has no pipelines: it indexes documents as they are sent";
         return Err(("pipeline".to_owned(), why.to_owned()));
     }
-    let mut query: Vec<String> = Vec::new();
-    for name in ["pipeline", "refresh"] {
-        query.extend(reader.text(object, name).map(|value| format!("{name}={value}")));
-    }
+    let own = ["pipeline", "refresh"].map(|name| Some((name, reader.text(object, name)?)));
+    let query = context.query(object, &own.into_iter().flatten().collect::<Vec<_>>());
     let conflicts = conflicts(context, object);
     let wanted = |corpus: &&Corpus| corpora.is_empty() || corpora.contains(&corpus.name);
     let mut parts = Vec::new();
@@ -96,7 +94,7 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
                 source,
                 documents: 0..((documents as f64 * share).ceil() as u64),
                 bulk_documents: size.unwrap_or(1),
-                query: query.join("&"),
+                query: query.trim_start_matches('?').to_owned(),
                 written,
                 // In test mode a shorter file may be read. A file with actions may delete, which no count says.
                 said: Some(set.documents)

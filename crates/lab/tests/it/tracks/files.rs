@@ -358,6 +358,12 @@ fn what_a_task_says_of_its_requests_is_obeyed() {
         says(opened(&task(&raw), &embedded()), &["track.json:7:", "ignore has statuses"]);
     }
 
+    let bulk = r#"{ "operation-type": "bulk", "bulk-size": 1, "refresh": true,
+        "request-params": { "routing": "a b" } }"#;
+    let track = opened(&task(bulk), &embedded()).unwrap();
+    let Content::Corpora(parts) = content(only_task(&track)) else { panic!("{track:?}") };
+    assert_eq!(parts[0].query, "refresh=true&routing=a%20b");
+
     let search = r#"{ "operation-type": "search", "results-per-page": 7, "body": { "size": 1 } }"#;
     let track = opened(&task(search), &embedded()).unwrap();
     let Content::Pattern { bodies, .. } = content(only_task(&track)) else { panic!("{track:?}") };
