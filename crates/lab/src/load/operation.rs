@@ -145,10 +145,17 @@ impl BulkPart {
 }
 
 impl Content {
-    /// Requests without parameters.
+    /// Requests without parameters. What looks like one, as in the template of a search, stands for itself.
     pub(crate) fn fixed(method: &str, path: String, bodies: Vec<String>, check: Check) -> Content {
-        let (method, parameters) = (method.to_owned(), BTreeMap::new());
-        Content::Pattern { method, path, bodies, parameters, check }
+        let mut parameters = BTreeMap::new();
+        for mut rest in bodies.iter().chain([&path]).map(String::as_str) {
+            while let Some((_, name, after)) = next_parameter(rest) {
+                let itself = Draw::Choice(vec![format!("{{{{{name}}}}}")]);
+                parameters.insert(name.to_owned(), itself);
+                rest = after;
+            }
+        }
+        Content::Pattern { method: method.to_owned(), path, bodies, parameters, check }
     }
 }
 
@@ -355,22 +362,22 @@ enum Piece {
     Parameter(usize),
 }
 
+/// What stands before the next `{{name}}`, the name, and what follows. JSON has no two braces in a row before a name.
+fn next_parameter(text: &str) -> Option<(&str, &str, &str)> {
+    let mut opened = text.match_indices("{{").map(|(at, _)| at);
+    opened.find_map(|at| {
+        let inner = &text[at + 2..];
+        let length = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+        let after = inner[length..].strip_prefix("}}").filter(|_| length > 0)?;
+        Some((&text[..at], &inner[..length], after))
+    })
+}
+
 impl Template {
-    /// Reads `{{name}}`. JSON never has two braces in a row before a name.
     fn read(text: &str, names: &[&str]) -> Result<Template> {
         let mut pieces = Vec::new();
         let mut rest = text;
-        while let Some(open) = rest.find("{{") {
-            let inner = &rest[open + 2..];
-            let length = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            let length = length.unwrap_or(inner.len());
-            if length == 0 || !inner[length..].starts_with("}}") {
-                let (before, after) = rest.split_at(open + 2);
-                pieces.push(Piece::Text(before.to_owned()));
-                rest = after;
-                continue;
-            }
-            let name = &inner[..length];
+        while let Some((before, name, after)) = next_parameter(rest) {
             let number = names.iter().position(|known| *known == name).ok_or_else(|| {
                 let end = near_or_stop(name, names);
                 Error::usage(format!(
@@ -378,11 +385,11 @@ impl Template {
                      in a plan parameters = {{ {name} = [\"a\", \"b\"] }}"
                 ))
             })?;
-            pieces.push(Piece::Text(rest[..open].to_owned()));
+            pieces.push(Piece::Text(before.to_owned()));
             pieces.push(Piece::Parameter(number));
-            rest = &inner[length + 2..];
+            rest = after;
         }
-        if !pieces.iter().any(|piece| matches!(piece, Piece::Parameter(_))) {
+        if pieces.is_empty() {
             let bytes = Bytes::copy_from_slice(text.as_bytes());
             return Ok(Template::Fixed { text: text.into(), bytes });
         }
@@ -452,6 +459,16 @@ mod tests {
         assert!(json["q"]["x"].is_i64() || json["q"]["y"].is_i64(), "{json}");
         let other = take(&mut operation.requests(10, 0, 1).unwrap(), 1000);
         assert_ne!(all, other);
+    }
+
+    #[test]
+    fn a_fixed_request_is_sent_as_it_is_whatever_looks_like_a_parameter_in_it() {
+        let body = r#"{"source":{"query":{"match":{"a":"{{q}}"}}},"params":{"q":"{{{x}}}"}}"#;
+        let path = "/_search/template?routing={{q}}".to_owned();
+        let content = Content::fixed("POST", path.clone(), vec![body.to_owned()], Check::Search);
+        let operation = Operation { name: "test".to_owned(), content };
+        let sent = take(&mut operation.requests(1, 0, 1).unwrap(), 1).remove(0);
+        assert_eq!((&*sent.path, &sent.body[..]), (path.as_str(), body.as_bytes()));
     }
 
     #[test]

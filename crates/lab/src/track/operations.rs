@@ -299,14 +299,10 @@ fn field_caps(context: &Context<'_>, name: &str, object: &Object<'_>) -> Result<
         let why = "the embedded engine has no filter of indices, and reads the names of fields from the path";
         return Err((word.unwrap_or_default().to_owned(), why.to_owned()));
     }
-    let content = Content::Pattern {
-        method: if is_empty { "GET" } else { "POST" }.to_owned(),
-        path: format!("/{index}/_field_caps{}", context.query(object, &[("fields", fields)])),
-        bodies: if is_empty { Vec::new() } else { vec![body.to_string()] },
-        parameters: Default::default(),
-        check: Check::Status,
-    };
-    Ok(send(name, content))
+    let path = format!("/{index}/_field_caps{}", context.query(object, &[("fields", fields)]));
+    let (method, bodies) =
+        if is_empty { ("GET", Vec::new()) } else { ("POST", vec![body.to_string()]) };
+    Ok(send(name, Content::fixed(method, path, bodies, Check::Status)))
 }
 
 fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action {
