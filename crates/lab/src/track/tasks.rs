@@ -30,6 +30,9 @@ const KNOWN: [&str; 19] = [
     "any-completes-parent", ON_SERVERLESS,
 ];
 
+/// Members of tasks that Rally does not read of a parallel element.
+const OF_TASKS: [&str; 4] = ["operation", "target-throughput", "target-interval", "schedule"];
+
 /// What a task is chosen by: its name, its operation's type, its tags.
 struct Chosen<'a> {
     name: &'a str,
@@ -137,6 +140,11 @@ fn together(
 ) -> Option<Element> {
     let reader = context.reader;
     reader.only(parallel, "a parallel element", &[&KNOWN[..], &["tasks"]].concat());
+    for name in OF_TASKS.iter().filter(|name| parallel.get(name).is_some()) {
+        context.change(format!(
+            "\"{name}\" of a parallel element changes nothing, as in Rally: it belongs into its tasks."
+        ));
+    }
     let before = found.names.len();
     let list = parallel.get("tasks").map_or(&[][..], |node| reader.list(node, "tasks"));
     let tasks: Vec<Task> = list

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use lab::load::Arrival;
 use lab::track::{Action, Step};
 
-use super::{embedded, opened, opened_beside, says, task};
+use super::{HEALTH, embedded, opened, opened_beside, says, task};
 
 #[test]
 fn what_is_declared_twice_is_refused_at_the_second_with_the_place_of_the_first() {
@@ -86,6 +87,17 @@ fn assertions_are_said_to_be_left_unchecked() {
         "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
     let track = opened(&task(asserts), &embedded()).unwrap();
     assert_eq!(track.changes, ["The assertions of x are not checked."]);
+}
+
+#[test]
+fn a_rate_of_a_parallel_element_changes_nothing_as_in_rally_and_that_is_said() {
+    let tasks = format!(
+        r#"{{ "parallel": {{ "target-throughput": 5, "tasks": [ {{ "operation": {HEALTH} }} ] }} }}"#
+    );
+    let track = opened(&tasks, &embedded()).unwrap();
+    assert_eq!(track.elements[0].tasks[0].load.arrival, Arrival::Closed);
+    let said = track.changes.join(" ");
+    assert!(said.starts_with("\"target-throughput\" of a parallel element"), "{said}");
 }
 
 #[test]
