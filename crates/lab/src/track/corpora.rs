@@ -20,7 +20,8 @@ pub(super) struct DocumentSet {
     pub(super) refused: Option<String>,
 }
 
-pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
+/// Reads a corpus of a track, which may declare data streams in place of indices.
+pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>, has_streams: bool) -> Corpus {
     let known = [
         "name", "meta", "base-url", "source-format", "target-index", "target-type",
         "target-data-stream", "includes-action-and-meta-data", "documents", "document-count",
@@ -43,7 +44,11 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
             reader.wrong(node, "", "a set of documents has a source-file");
         }
         let own = |member: &str| reader.text(&set, member).or_else(|| reader.text(object, member));
-        let to_streams = declared(&set, "target-data-stream");
+        // What a parameter that is not given stands for names none.
+        let target = own("target-index").filter(|name| !name.is_empty());
+        let has_actions = truth(&set, "includes-action-and-meta-data");
+        let to_streams = declared(&set, "target-data-stream")
+            || (has_streams && target.is_none() && !has_actions);
         let refused = match own("source-format") {
             Some(format) if format != "bulk" => {
                 Some(format!("it is {format}, and files of JSON are read here"))
@@ -53,9 +58,8 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
         DocumentSet {
             file: file.unwrap_or_default(),
             documents: reader.whole(&set, "document-count", 1, u64::MAX / 2).unwrap_or(0),
-            // What a parameter that is not given stands for names none.
-            target: own("target-index").filter(|name| !name.is_empty()),
-            has_actions: truth(&set, "includes-action-and-meta-data"),
+            target,
+            has_actions,
             refused,
         }
     };

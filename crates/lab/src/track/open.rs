@@ -59,7 +59,9 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     let corpora = top.get("corpora").map_or(&[][..], |node| reader.list(node, "corpora"));
     let declared: Vec<Object<'_>> =
         corpora.iter().map(|node| reader.object(node, "a corpus")).collect();
-    let corpora: Vec<Corpus> = declared.iter().map(|object| corpus(&reader, object)).collect();
+    let has_streams = top.get("data-streams").is_some();
+    let corpora: Vec<Corpus> =
+        declared.iter().map(|object| corpus(&reader, object, has_streams)).collect();
     let names = corpora.iter().map(|corpus| corpus.name.as_str());
     reader.distinct("corpora", names.zip(declared.iter().copied()));
     let context = Context {

@@ -68,17 +68,18 @@ fn an_operation_without_a_type_and_a_schedule_without_tasks_are_told_as_that() {
 fn documents_for_a_data_stream_are_told_as_such_also_where_the_track_has_no_index() {
     let set =
         |target: &str| format!("{{ \"source-file\": \"d.json\", \"document-count\": 1{target} }}");
-    let opened = |target: &str| {
+    let opened = |target: &str, more: &str| {
         let text = format!(
-            "{{ \"corpora\": [ {{ \"name\": \"c\", \"documents\": [ {} ] }} ],\n\
+            "{{ {more}\"corpora\": [ {{ \"name\": \"c\", \"documents\": [ {} ] }} ],\n\
              \"schedule\": [ {{ \"operation\": {{ \"operation-type\": \"bulk\", \"bulk-size\": 1 }} }} ] }}",
             set(target)
         );
         opened_beside(&[], &text, &embedded())
     };
-    let to_a_stream = opened(", \"target-data-stream\": \"logs\"");
-    says(to_a_stream, &["track.json:2:", "d.json: documents are not sent to data streams"]);
-    says(opened(""), &["track.json:2:", "d.json has no target-index"]);
+    let words = ["track.json:2:", "d.json: documents are not sent to data streams"];
+    says(opened(", \"target-data-stream\": \"logs\"", ""), &words);
+    says(opened("", "\"data-streams\": [ { \"name\": \"logs\" } ], "), &words);
+    says(opened("", ""), &["track.json:2:", "d.json has no target-index"]);
 }
 
 #[test]
