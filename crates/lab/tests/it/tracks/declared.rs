@@ -122,8 +122,9 @@ fn documents_in_a_form_that_is_not_read_are_refused_before_anything_starts() {
 
 #[test]
 fn members_of_opensearch_benchmark_and_functions_of_jinja_are_known() {
-    let text = r#"{ "default": true, "schedule": [ {% set comma = joiner(",") %}{% for name in ["a", "b"] %}{{ comma() }}
-        { "name": "{{ name }}", "operation": { "operation-type": "sleep", "duration": 1,
+    let text = r#"{ "default": true, "schedule": [ {% set comma = joiner(",") %}
+        {% for name in ["a", "b"] %}{{ comma() }} { "name": "{{ name }}", "operation": {
+            "operation-type": "sleep", "duration": 1,
             "include-in-results_publishing": {{ "false" if name == "a" else "true" }} } }{% endfor %} ] }"#;
     let track = opened_beside(&[], text, &embedded()).unwrap();
     let reported: Vec<bool> = track.elements.iter().map(|one| one.tasks[0].reported).collect();
