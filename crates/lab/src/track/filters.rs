@@ -2,12 +2,14 @@
 
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
-use time::{Date, Month};
+use time::{Date, Duration, Month};
 
 pub(super) fn add(jinja: &mut Environment<'_>) {
     // `joiner`, `cycler`, `truncate` and the like. What `random` picks comes from a seed, `RAND_SEED`.
     minijinja_contrib::add_to_environment(jinja);
     jinja.add_filter("days_ago", days_ago);
+    jinja.add_filter("get_start_date", get_start_date);
+    jinja.add_filter("get_end_date", get_end_date);
     jinja.add_filter("int", int);
     jinja.add_filter("float", float);
     jinja.add_filter("round", round);
@@ -15,24 +17,42 @@ pub(super) fn add(jinja: &mut Environment<'_>) {
 
 /// How many days lie between a day, `15-05-1998`, and today.
 fn days_ago(day: &str, now: &str) -> Result<i64, Error> {
-    let wrong = |text: &str, form: &str| {
-        let said = format!("days_ago wants a day as {form}, found \"{text}\"");
-        Error::new(ErrorKind::InvalidOperation, said)
+    let past = match day.split('-').collect::<Vec<_>>()[..] {
+        [day, month, year] => date(year, month, day),
+        _ => None,
     };
-    let date = |parts: [&str; 3]| {
-        let [year, month, day] = parts;
-        let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
-        Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
-    };
-    let parts = |text: &'_ str| -> Option<[String; 3]> {
-        let parts: Vec<String> = text.split('-').map(str::to_owned).collect();
-        parts.try_into().ok()
-    };
-    let past = parts(day).and_then(|[d, m, y]| date([&y, &m, &d]));
     let past = past.ok_or_else(|| wrong(day, "15-05-1998"))?;
-    let today = parts(now).and_then(|[y, m, d]| date([&y, &m, &d]));
-    let today = today.ok_or_else(|| wrong(now, "1998-05-15"))?;
-    Ok((today - past).whole_days())
+    Ok((date_of(now)? - past).whole_days())
+}
+
+/// The day itself, as `now` has it.
+fn get_start_date(day: &str) -> Result<String, Error> {
+    Ok(date_of(day)?.to_string())
+}
+
+/// The day so many days later.
+fn get_end_date(start: &str, days: Option<i32>) -> Result<String, Error> {
+    let end = date_of(start)?.checked_add(Duration::days(days.unwrap_or(1).into()));
+    end.map(|end| end.to_string()).ok_or_else(|| wrong(start, "1998-05-15"))
+}
+
+fn date(year: &str, month: &str, day: &str) -> Option<Date> {
+    let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
+    Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
+}
+
+/// A day as `1998-05-15`.
+fn date_of(text: &str) -> Result<Date, Error> {
+    let found = match text.split('-').collect::<Vec<_>>()[..] {
+        [year, month, day] => date(year, month, day),
+        _ => None,
+    };
+    found.ok_or_else(|| wrong(text, "1998-05-15"))
+}
+
+fn wrong(text: &str, form: &str) -> Error {
+    let said = format!("a day is to be written as {form}, found \"{text}\"");
+    Error::new(ErrorKind::InvalidOperation, said)
 }
 
 /// A whole number; of what is no number the default, as in Python.
