@@ -1,18 +1,20 @@
-//! Filters of Jinja that tracks use, where there is none here or another than Python's.
+//! Filters and functions of Jinja that tracks use, where there is none here or another than Python's.
 
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use time::{Date, Duration, Month};
 
 pub(super) fn add(jinja: &mut Environment<'_>) {
-    // `joiner`, `cycler`, `truncate` and the like. What `random` picks comes from a seed, `RAND_SEED`.
-    minijinja_contrib::add_to_environment(jinja);
+    jinja.add_function("cycler", minijinja_contrib::globals::cycler);
+    jinja.add_function("joiner", minijinja_contrib::globals::joiner);
     jinja.add_filter("days_ago", days_ago);
     jinja.add_filter("get_start_date", get_start_date);
     jinja.add_filter("get_end_date", get_end_date);
     jinja.add_filter("int", int);
     jinja.add_filter("float", float);
     jinja.add_filter("round", round);
+    // What it picks comes from a seed, `RAND_SEED`.
+    jinja.add_filter("random", minijinja_contrib::filters::random);
 }
 
 /// How many days lie between a day, `15-05-1998`, and today.

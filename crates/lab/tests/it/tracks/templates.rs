@@ -56,6 +56,10 @@ fn filters_are_those_of_python() {
         ("7.2 | round(method='ceil') | int", "8"),
         ("0.125 | round(2)", "0.12"),
         ("[3] | random", "3"),
+        (
+            "'2020-02-28' | get_start_date ~ ' ' ~ '2020-02-28' | get_end_date(2)",
+            "2020-02-28 2020-03-01",
+        ),
         ("nothing | default(5)", "5"),
         ("'' | default('x', true)", "x"),
         ("('a' ~ range(3) | join('-')) | upper | replace('-', '')", "A012"),
