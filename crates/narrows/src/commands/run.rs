@@ -85,13 +85,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         _ => Ok(()),
     };
     let dir = dir.display();
-    let ended = ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
-    written?;
-    stored.with_context(|| {
+    let stored = stored.with_context(|| {
         format!(
             "run {id} is in {dir} and not in the store; `narrows store {id} --to URL` writes it"
         )
-    })?;
+    });
+    let ended = ended.with_context(|| format!("run {id} failed; its record is in {dir}"));
+    // Neither hides the other.
+    if let (Err(_), Err(error)) = (&ended, &stored) {
+        say!("narrows: {error:#}");
+    }
+    let ended = ended?;
+    written?;
+    stored?;
     if ended == Ended::Interrupted {
         anyhow::bail!("interrupted; what was measured until then is in {dir}");
     }

@@ -1,6 +1,7 @@
 //! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and
 //! what is said of one that cannot be run.
 
+use std::io::{BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use record::{RunDir, Status};
 use serde_json::Value;
 
+use crate::common::answering::{in_http, message, serving};
 use crate::common::cluster::Cluster;
 use crate::common::{
     command, failed, json, narrows, only_run, printed, refused, said, signal, spawned,
@@ -331,7 +333,13 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
 #[test]
 fn what_was_measured_is_kept_where_a_later_task_fails() {
     let shop = Shop::new().failing_late();
-    failed(&shop.run(&["--on", "virtual"]), 1, &["until-all-are-there", "index-append"]);
+    let store = serving(|stream| {
+        message(&mut BufReader::new(&stream))?;
+        (&stream).write_all(&in_http("403 Forbidden", "{}"))
+    });
+    let output = shop.run(&["--on", "virtual", "--store", &format!("http://{store}")]);
+    // That it is not stored either is said beside.
+    failed(&output, 1, &["until-all-are-there", "index-append", "not in the store", "403"]);
     let (tasks, status) = shop.recorded();
     assert!(tasks.iter().any(|task| task == "index-append"), "{tasks:?}");
     assert!(tasks.iter().all(|task| task != "all-orders"), "{tasks:?}");
