@@ -24,7 +24,15 @@ struct Registered<'a> {
 impl Python {
     pub(super) fn of(track: &Files) -> Option<Python> {
         FILES.into_iter().find_map(|file| {
-            let text = track.text(&track.dir().join(file)).ok()?;
+            let mut text = track.text(&track.dir().join(file)).ok()?;
+            // What it registers may stand in a file beside it: `from .runners import register`.
+            let imported = |line: &str| {
+                let module = line.trim_start().strip_prefix("from ")?.split_whitespace().next()?;
+                let path = module.trim_start_matches('.').replace('.', "/");
+                Some(format!("\n{}", track.text(&track.dir().join(path + ".py")).ok()?))
+            };
+            let beside: Vec<String> = text.lines().filter_map(imported).collect();
+            text.extend(beside);
             Some(Python { file, text })
         })
     }

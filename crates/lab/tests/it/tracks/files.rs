@@ -119,6 +119,8 @@ fn python_that_belongs_to_no_task_is_said_and_what_belongs_to_one_is_refused() {
         opened_beside(&[("track.py", python)], &text, &embedded()),
         &["refresh", "Python", "track.py"],
     );
+    let beside = [("track.py", "from .runners import register\n"), ("runners.py", python)];
+    says(opened_beside(&beside, &text, &embedded()), &["refresh", "Python", "track.py"]);
     let track = opened_beside(&[("track.py", python)], &text, &skipping()).unwrap();
     assert_eq!(task_names(&track), ["x"]);
     has_changed(&track, &["processor Downloader of track.py is Python and is not run"]);
