@@ -46,6 +46,9 @@ pub struct Answer {
     /// Seconds for which nodes are away that restart, one after another: they are asked for, and pass in any case. The
     /// least over all draws.
     pub away_s: f64,
+    /// Seconds for which copies of lost nodes wait for them, which pass in any case; 0 where nodes restart. The same in
+    /// every draw, as a setting says it.
+    pub delayed_s: f64,
     /// How many draws there were, the first included.
     pub draws: usize,
     /// How many times faster it is than the first variant in the same draw; 1 where only one of both is ever green, or
@@ -93,7 +96,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         };
         let away_s = laps.keys().map(|lap| seconds_away(*lap)).fold(f64::INFINITY, f64::min);
         // Where nodes restart, copies wait for them while they are away.
-        let certain_s = if away_s > 0.0 { away_s } else { delayed_until(&samples) };
+        let delayed_s = if away_s > 0.0 { 0.0 } else { delayed_until(&samples) };
         let away = away(run, &variant.name, shown);
         let chunks = samples.iter().filter_map(|(_, sample)| sample.chunk_bytes);
         let chunk_bytes = chunks.max().unwrap_or(0);
@@ -110,8 +113,9 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             variant: variant.name.clone(),
             changed: changed.map(|(name, value)| (name.clone(), value.clone())).collect(),
             green_s,
-            between_s: between(min, max, certain_s),
+            between_s: between(min, max, away_s.max(delayed_s)),
             away_s,
+            delayed_s,
             draws: laps.len(),
             gain: gain.unwrap_or(1.0),
             bytes: row.bytes,

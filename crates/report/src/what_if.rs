@@ -148,13 +148,18 @@ fn done(until: &str, answer: &Answer) -> String {
         false => format!(", {} as fast as it is", gain(answer.gain)),
     };
     let bytes = show_bytes(answer.bytes);
-    let away = match answer.away_s > 0.0 {
-        true => format!("; nodes are away for {} in any case", show_seconds(answer.away_s)),
-        false => String::new(),
+    let in_any_case = match (answer.away_s, answer.delayed_s) {
+        (away_s, _) if away_s > 0.0 => {
+            format!("; nodes are away for {} in any case", show_seconds(away_s))
+        }
+        (_, delayed_s) if delayed_s > 0.0 => {
+            format!("; copies wait for their node for {} in any case", show_seconds(delayed_s))
+        }
+        _ => String::new(),
     };
     format!(
         "{until} after {when}{gain}; {bytes} are copied\n  \
-         between {} and {}: {}, and {:.0} % more or less ({} at least) for what is not modelled{away}",
+         between {} and {}: {}, and {:.0} % more or less ({} at least) for what is not modelled{in_any_case}",
         show_seconds(least),
         show_seconds(most),
         drawn(answer.draws),
@@ -248,6 +253,7 @@ mod tests {
             green_s: 90.5,
             between_s: (90.0, 108.6),
             away_s: 90.0,
+            delayed_s: 0.0,
             draws: 1,
             gain: 1.0,
             bytes: 0,
@@ -293,12 +299,15 @@ mod tests {
     }
 
     #[test]
-    fn how_long_nodes_are_away_is_said_beside_the_interval() {
+    fn what_passes_in_any_case_is_said_beside_the_interval() {
         let mut answer = unheld();
         let away = "nodes are away for 90.0 s in any case";
         assert!(done("green", &answer).ends_with(away), "{}", done("green", &answer));
         answer.away_s = 0.0;
-        assert!(!done("green", &answer).contains("away"));
+        assert!(!done("green", &answer).contains("in any case"));
+        answer.delayed_s = 60.0;
+        let waits = "copies wait for their node for 60.0 s in any case";
+        assert!(done("green", &answer).ends_with(waits), "{}", done("green", &answer));
     }
 
     #[test]
