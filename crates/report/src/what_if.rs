@@ -185,7 +185,9 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer, width: usize) {
             PhaseKind::Copying => format!("{}: {}", phase.what.label(), limits(phase, 3)),
             other => other.label().to_owned(),
         };
-        let copies = if phase.copies == 0 { String::new() } else { phase.copies.to_string() };
+        // Not all that are left need be made in it.
+        let copies =
+            if phase.copies == 0 { String::new() } else { format!("{} left", phase.copies) };
         vec![show_seconds(phase.from_s), show_seconds(phase.to_s), copies, what]
     };
     write_grid(text, &columns, answer.phases.iter().map(row), width);
@@ -347,7 +349,8 @@ mod tests {
             text
         };
         let text = said(&answer);
-        assert!(text.contains("copies are made: throttle 96 %"), "{text}");
+        assert!(text.contains(" copies are made: throttle 96 %"), "{text}");
+        assert!(text.contains(" 2 left "), "two are made in it, or one: {text}");
         assert!(!text.contains("would be next"), "what takes next to nothing is not next: {text}");
         answer.phases[0].limits[1].1 = 0.4;
         let next = "If the throttle held no more, the link would be next.";
