@@ -1,6 +1,6 @@
 //! The settings of a cluster, as its twin has them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryNode};
 use record::observation::{Scope, Setting};
@@ -68,10 +68,17 @@ pub fn models(setting: &str) -> bool {
     }
 }
 
-/// The attribute that says where a node is.
+/// The attribute that says where a node is. Of several that copies are spread over it is the first that nodes share:
+/// where each has a value of its own, copies are apart anyway.
 pub(super) fn zone_attribute(seen: &Inventory) -> Option<String> {
     let set = seen.settings.as_ref().and_then(|settings| settings.get(AWARENESS));
-    let first = set.and_then(|setting| names(&setting.value).into_iter().next());
+    let named = set.map(|setting| names(&setting.value)).unwrap_or_default();
+    let data = || seen.nodes.iter().filter(|node| node.holds_data.unwrap_or(true));
+    let is_shared = |name: &&String| {
+        let mut values = BTreeSet::new();
+        !data().filter_map(|node| node.attributes.get(*name)).all(|value| values.insert(value))
+    };
+    let first = named.iter().find(is_shared).or(named.first()).cloned();
     let has = |name: &str| seen.nodes.iter().any(|node| node.attributes.contains_key(name));
     first.or_else(|| ZONES.into_iter().find(|name| has(name)).map(str::to_owned))
 }
@@ -80,7 +87,7 @@ pub(super) fn zone_attribute(seen: &Inventory) -> Option<String> {
 /// is about another.
 fn awareness(name: &str, value: &str, zone: Option<&str>) -> Option<(String, String)> {
     if name == AWARENESS {
-        return (names(value) == [zone?]).then(|| (name.to_owned(), ZONE.to_owned()));
+        return zone.is_some().then(|| (name.to_owned(), ZONE.to_owned()));
     }
     let attribute = name.strip_prefix(FORCED)?.strip_suffix(".values")?;
     let values = names(value).join(",");
@@ -116,13 +123,16 @@ pub(super) fn cluster_settings(
             continue;
         }
         if name == AWARENESS || name.starts_with(FORCED) {
-            match awareness(name, &setting.value, zone.as_deref()) {
-                Some((name, value)) => drop(settings.insert(name, value.into())),
-                None => left_out.push(format!(
-                    "{name} = {}: copies are spread over one attribute of nodes, and the first is {}",
+            let modelled = awareness(name, &setting.value, zone.as_deref());
+            if modelled.is_none() || name == AWARENESS && names(&setting.value).len() > 1 {
+                left_out.push(format!(
+                    "{name} = {}: copies are spread over one attribute of nodes alone, {}",
                     setting.value,
-                    zone.as_deref().unwrap_or("none")
-                )),
+                    zone.as_deref().unwrap_or("and none is there")
+                ));
+            }
+            if let Some((name, value)) = modelled {
+                settings.insert(name, value.into());
             }
             continue;
         }
@@ -166,7 +176,7 @@ fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut V
 
 #[cfg(test)]
 mod tests {
-    use super::super::import::import;
+    use super::super::import::{Import, import};
     use super::super::tests::{asked, resolved, seen};
     use super::*;
     use crate::twin::{self, Given};
@@ -223,6 +233,27 @@ mod tests {
         for name in not_modelled {
             assert!(!models(name) && engine::settings::find(name).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn of_several_attributes_copies_are_spread_over_the_first_that_nodes_share() {
+        let mut seen = seen();
+        let like = seen.nodes[0].clone();
+        seen.nodes.push(InventoryNode { id: "c".into(), name: "c".into(), ..like });
+        for node in &mut seen.nodes {
+            node.attributes.insert("host".to_owned(), format!("host-of-{}", node.name));
+        }
+        let spread = |seen: &Inventory| {
+            let Import { plan, left_out, .. } = import(seen, &Given::default()).unwrap();
+            let told =
+                left_out.iter().any(|one| one.contains("one attribute of nodes alone, rack"));
+            let forced =
+                plan["settings"].get("cluster.routing.allocation.awareness.force.zone.values");
+            (plan["settings"][AWARENESS].as_str() == Some(ZONE), forced.is_some(), told)
+        };
+        assert_eq!(spread(&seen), (true, true, false));
+        set(&mut seen, AWARENESS, "host,rack");
+        assert_eq!(spread(&seen), (true, true, true), "each has a host of its own");
     }
 
     #[test]
