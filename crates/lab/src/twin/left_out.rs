@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
 
+use crate::plan::DELAY;
+
 /// `index.recovery.file_based_threshold` where nobody set it.
 const FILE_BASED_THRESHOLD: f64 = 0.1;
 
@@ -33,6 +35,31 @@ pub(super) fn of_copies(
         left_out.push(format!(
             "what there is of {copies} under way: they are taken to begin anew, on nodes that the twin chooses, so that \
              bytes and times are upper bounds"
+        ));
+    }
+    let moving = seen.copies.iter().filter(|copy| copy.state == "RELOCATING").count();
+    if moving > 0 {
+        let copies = counted(moving, "copy that is", "copies that are");
+        left_out.push(format!(
+            "what has come of {copies} being moved: they are taken to be where they come from, and are moved again where \
+             the twin would move them"
+        ));
+    }
+    let has_primary: BTreeSet<(&str, u32)> = seen
+        .copies
+        .iter()
+        .filter(|copy| copy.primary && matches!(copy.state.as_str(), "STARTED" | "RELOCATING"))
+        .map(|copy| (copy.index.as_str(), copy.shard))
+        .collect();
+    let waits = |copy: &&InventoryCopy| {
+        copy.state == "UNASSIGNED" && has_primary.contains(&(copy.index.as_str(), copy.shard))
+    };
+    let waiting = seen.copies.iter().filter(waits).count();
+    if waiting > 0 {
+        let copies = counted(waiting, "copy has", "copies have");
+        left_out.push(format!(
+            "why {copies} no node now: in the twin they are placed at once where they may be, though the cluster may \
+             wait for their node ({DELAY}) or have given them up (_cluster/reroute?retry_failed)"
         ));
     }
     let takes_copies =

@@ -379,6 +379,21 @@ fn copies_that_are_under_way_are_said_to_begin_anew() {
 }
 
 #[test]
+fn copies_that_move_and_copies_that_wait_are_told() {
+    let told = |seen: &Inventory, start: &str| {
+        let left_out = import(seen, &Given::default()).unwrap().left_out;
+        left_out.iter().filter(|one| one.starts_with(start)).count()
+    };
+    let (moves, waits) = ("what has come of 1 copy that is being moved", "why 1 copy has no node");
+    let mut seen = seen();
+    // Those of shard 2 have no primary to come from.
+    assert_eq!((told(&seen, moves), told(&seen, waits)), (1, 1));
+    seen.copies[2].state = "STARTED".to_owned();
+    (seen.copies[3].state, seen.copies[3].node) = ("STARTED".to_owned(), Some("a".to_owned()));
+    assert_eq!((told(&seen, "what has come of"), told(&seen, "why ")), (0, 0));
+}
+
+#[test]
 fn a_cluster_of_one_node_has_a_twin_and_one_of_none_has_not() {
     let mut one = seen();
     one.nodes.truncate(1);
