@@ -23,6 +23,8 @@ pub(super) const REMOTE_STORE: &str = "index.remote_store.enabled";
 const NAMED_MAX: usize = 10;
 /// Where the first primaries of an index that was shrunk from another had to be.
 const INITIAL_RECOVERY: &str = "index.routing.allocation.initial_recovery._id";
+/// Which of an index's copies may be moved for balance.
+const REBALANCE: &str = "index.routing.rebalance.enable";
 /// What limits of allocation are where they limit nothing.
 const UNLIMITED: [&str; 2] = ["-1", "all"];
 
@@ -137,7 +139,7 @@ fn index_settings(
     let of = |name: &str| own.get(name).map(String::as_str);
     let mut settings = of_index(own, nodes, |one| left_out.push(format!("{index}: {one}")));
     let is_of_allocation = |(name, value): &(&String, &String)| {
-        name.starts_with(OF_AN_INDEX)
+        (name.starts_with(OF_AN_INDEX) || *name == REBALANCE)
             && !is_filter(name)
             && ![TIER_PREFERENCE, INITIAL_RECOVERY].contains(&name.as_str())
             && !UNLIMITED.contains(&value.as_str())
@@ -216,6 +218,7 @@ mod tests {
             ("index.routing.allocation.require.rack", "r*"),
             ("index.routing.allocation.enable", "all"),
             ("index.routing.allocation.total_shards_per_node", "1"),
+            (REBALANCE, "none"),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
         seen.indices.insert(seen.copies[0].index.clone(), BTreeMap::from(own));
@@ -226,9 +229,9 @@ mod tests {
             assert_eq!(twin.indices[0].settings[include], node);
             let placed = twin.placements(&BTreeMap::new()).remove(0).placed;
             assert_eq!(placed.settings[include].as_deref(), Some("leader-2"));
-            left_out.iter().filter(|one| one.contains("index.routing.allocation.")).count()
+            left_out.iter().filter(|one| one.contains("index.routing.")).count()
         };
-        assert_eq!(of(&seen, "b"), 1, "shards of a node are not limited");
+        assert_eq!(of(&seen, "b"), 2, "shards of a node are not limited, and all may be moved");
         of(&twin::anonymous(&seen, 7), &twin::anonymous_name("node", "b", 7));
     }
 
