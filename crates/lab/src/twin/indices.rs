@@ -41,6 +41,8 @@ pub(super) fn indices(
     }
     let (mut found, mut red) = (Vec::new(), Vec::new());
     let (mut assumed, mut empty, mut fetched) = (0, 0, 0);
+    // Indices of one template have the same settings, and there may be thousands.
+    let mut unlike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, shards) in by_index {
         let copies = shards.values().map(Vec::len).max().unwrap_or(1);
         // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
@@ -86,13 +88,18 @@ pub(super) fn indices(
         let mut index = Table::new();
         index.insert("name".to_owned(), name.into());
         index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
-        index.insert("settings".to_owned(), index_settings(seen, name, nodes, left_out).into());
+        let tell = |what: String| unlike.entry(what).or_default().push(name);
+        index.insert("settings".to_owned(), index_settings(seen, name, nodes, tell).into());
         let lost: Vec<Value> = lost.into_iter().map(|number| i64::from(number).into()).collect();
         index.insert("lost".to_owned(), lost.into());
         let rows: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
         index.insert("shard".to_owned(), rows.into());
         found.push(index.into());
     }
+    left_out.extend(unlike.into_iter().map(|(what, indices)| match indices[..] {
+        [first, _, ..] => format!("{what} ({} indices, {first} is the first)", indices.len()),
+        _ => format!("{what} ({})", indices.concat()),
+    }));
     if !red.is_empty() {
         let shards = shards_in_words(red.len());
         let more = if red.len() > NAMED_MAX { ", ..." } else { "" };
@@ -132,36 +139,36 @@ fn index_settings(
     seen: &Inventory,
     index: &str,
     nodes: &[&InventoryNode],
-    left_out: &mut Vec<String>,
+    mut tell: impl FnMut(String),
 ) -> Table {
     let untold = BTreeMap::new();
     let own = seen.indices.get(index).unwrap_or(&untold);
     let of = |name: &str| own.get(name).map(String::as_str);
-    let mut settings = of_index(own, nodes, |one| left_out.push(format!("{index}: {one}")));
+    let mut settings = of_index(own, nodes, &mut tell);
     let is_of_allocation = |(name, value): &(&String, &String)| {
         (name.starts_with(OF_AN_INDEX) || *name == REBALANCE)
             && !is_filter(name)
             && ![TIER_PREFERENCE, INITIAL_RECOVERY].contains(&name.as_str())
             && !UNLIMITED.contains(&value.as_str())
     };
-    left_out.extend(
-        own.iter()
-            .filter(is_of_allocation)
-            .map(|(name, value)| format!("{name} = {value} of {index}, which is not modelled")),
-    );
+    let mut tell_unmodelled =
+        |name: &str, value: &str| tell(format!("{name} = {value}, which is not modelled"));
+    for (name, value) in own.iter().filter(is_of_allocation) {
+        tell_unmodelled(name, value);
+    }
     // The embedded engine does not wait.
     let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
     for (name, without) in [(DELAY, without), (PRIORITY, None)] {
         let own = of(name).and_then(|value| accepted(name, value));
         if let (Some(refused), None) = (of(name), &own) {
-            left_out.push(format!("{name} = {refused} of {index}, which is not modelled"));
+            tell_unmodelled(name, refused);
         }
         if let Some(value) = own.or(without.map(str::to_owned)) {
             settings.insert(name.to_owned(), value.into());
         }
     }
     if let Some(checked) = of(CHECK).filter(|checked| without.is_some() && *checked != "false") {
-        left_out.push(format!("{CHECK} = {checked} of {index}: its copies are opened unread"));
+        tell(format!("{CHECK} = {checked}: copies are opened unread"));
     }
     settings
 }
@@ -206,6 +213,25 @@ mod tests {
         assert_eq!(with(DELAY, "soon"), ("1m".to_owned(), true));
         assert_eq!(with(PRIORITY, "high"), ("1m".to_owned(), true));
         assert_eq!(with(CHECK, "true"), ("1m".to_owned(), true));
+    }
+
+    #[test]
+    fn what_many_indices_have_that_a_twin_has_not_is_told_once() {
+        let mut seen = seen();
+        let limit = "index.routing.allocation.total_shards_per_node";
+        let own = BTreeMap::from([(limit.to_owned(), "2".to_owned())]);
+        for index in ["a", "b", "c"] {
+            seen.copies.push(InventoryCopy { index: index.into(), ..seen.copies[0].clone() });
+            seen.indices.insert(index.to_owned(), own.clone());
+        }
+        let told = |seen: &Inventory| {
+            let left_out = import(seen, &Given::default()).unwrap().left_out;
+            left_out.into_iter().filter(|one| one.starts_with(limit)).collect::<Vec<_>>()
+        };
+        let what = format!("{limit} = 2, which is not modelled");
+        assert_eq!(told(&seen), [format!("{what} (3 indices, a is the first)")]);
+        seen.indices.retain(|index, _| index == "b");
+        assert_eq!(told(&seen), [format!("{what} (b)")]);
     }
 
     #[test]
