@@ -118,29 +118,35 @@ pub(super) fn filters(
     filters
 }
 
-/// The filters of an index with these settings, and what it prefers of tiers as a list of nodes that are included.
+/// The filters of an index with these settings; and which nodes take its copies, and what it prefers of tiers, as a list
+/// of nodes that are included.
 pub(super) fn of_index(
     settings: &BTreeMap<String, String>,
     nodes: &[&InventoryNode],
+    takes: impl Fn(&InventoryNode) -> bool,
     mut tell: impl FnMut(String),
 ) -> Table {
     let all: Vec<(&str, &str)> =
         settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let mut found = filters(OF_AN_INDEX, &all, nodes, &mut tell);
     let preferred = settings.get(TIER_PREFERENCE).map(|tiers| names(tiers)).unwrap_or_default();
-    if preferred.is_empty() {
+    let taking: Vec<&InventoryNode> = nodes.iter().copied().filter(|node| takes(node)).collect();
+    if preferred.is_empty() && taking.len() == nodes.len() {
         return found;
     }
     let include = format!("{OF_AN_INDEX}{INCLUDE}.{NAME}");
     let included = found.get(&include).and_then(Value::as_str).map(names);
-    let mut tier = nodes_of_tier(&preferred, nodes);
+    let mut tier = match preferred.is_empty() {
+        true => taking.iter().map(|node| node.name.as_str()).collect(),
+        false => nodes_of_tier(&preferred, &taking),
+    };
     tier.retain(|name| included.as_ref().is_none_or(|names| names.iter().any(|one| one == name)));
-    if tier.is_empty() {
+    if tier.is_empty() && !preferred.is_empty() {
         let preferred = preferred.join(",");
         tell(format!(
             "{TIER_PREFERENCE} = {preferred}: no node of the twin says that it is there, and copies may be on any"
         ));
-    } else if tier.len() < nodes.len() {
+    } else if !tier.is_empty() && tier.len() < nodes.len() {
         found.insert(include, joined(&tier));
     }
     found
@@ -208,7 +214,8 @@ mod tests {
         let full =
             |(name, value): &(&str, &str)| (format!("{OF_AN_INDEX}{name}"), (*value).to_owned());
         let mut told = Vec::new();
-        let found = of_index(&set.iter().map(full).collect(), &nodes, |one| told.push(one));
+        let set = set.iter().map(full).collect();
+        let found = of_index(&set, &nodes, |_| true, |one| told.push(one));
         (plain(found, OF_AN_INDEX), told)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
+use record::roles::{FROZEN, is_dedicated_to};
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
@@ -19,6 +20,9 @@ const COPIES_MAX: usize = 11;
 /// OpenSearch; and whether one keeps its files in a repository, in OpenSearch.
 pub(super) const STORE_TYPE: &str = "index.store.type";
 pub(super) const REMOTE_STORE: &str = "index.remote_store.enabled";
+const REMOTE_SNAPSHOT: &str = "remote_snapshot";
+/// Roles of OpenSearch whose nodes have such indices, until 2 and since 3.
+const OF_SNAPSHOTS: [&str; 2] = ["search", "warm"];
 /// Shards that are lost already and are named, at most.
 const NAMED_MAX: usize = 10;
 /// Where the first primaries of an index that was shrunk from another had to be.
@@ -89,7 +93,10 @@ pub(super) fn indices(
         index.insert("name".to_owned(), name.into());
         index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
         let tell = |what: String| unlike.entry(what).or_default().push(name);
-        index.insert("settings".to_owned(), index_settings(seen, name, nodes, tell).into());
+        let hosts: BTreeSet<&str> =
+            shards.values().flatten().filter_map(|copy| copy.node.as_deref()).collect();
+        let settings = index_settings(seen, (name, &hosts), nodes, tell);
+        index.insert("settings".to_owned(), settings.into());
         let lost: Vec<Value> = lost.into_iter().map(|number| i64::from(number).into()).collect();
         index.insert("lost".to_owned(), lost.into());
         let rows: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
@@ -135,16 +142,32 @@ fn is_fetched(own: &BTreeMap<String, String>) -> bool {
     is_mounted || own.get(REMOTE_STORE).is_some_and(|enabled| enabled == "true")
 }
 
+/// Whether a node takes copies of an index with these settings, whatever its filters say. Nodes of the frozen tier
+/// alone, and nodes that hold no data, take what was mounted from snapshots (`DedicatedFrozenNodeAllocationDecider` of
+/// Elasticsearch, `TargetPoolAllocationDecider` of OpenSearch).
+fn takes(own: &BTreeMap<String, String>, node: &InventoryNode) -> bool {
+    match own.get(STORE_TYPE).map(String::as_str) {
+        Some(REMOTE_SNAPSHOT) => {
+            node.roles.iter().any(|role| OF_SNAPSHOTS.contains(&role.as_str()))
+        }
+        Some(store) if store.ends_with("snapshot") => true,
+        _ => node.holds_data != Some(false) && !is_dedicated_to(&[FROZEN], &node.roles),
+    }
+}
+
+/// The settings of an index which has copies on these hosts.
 fn index_settings(
     seen: &Inventory,
-    index: &str,
+    (index, hosts): (&str, &BTreeSet<&str>),
     nodes: &[&InventoryNode],
     mut tell: impl FnMut(String),
 ) -> Table {
     let untold = BTreeMap::new();
     let own = seen.indices.get(index).unwrap_or(&untold);
     let of = |name: &str| own.get(name).map(String::as_str);
-    let mut settings = of_index(own, nodes, &mut tell);
+    // What is there may stay, whatever a release thinks of it.
+    let takes = |node: &InventoryNode| hosts.contains(node.name.as_str()) || takes(own, node);
+    let mut settings = of_index(own, nodes, takes, &mut tell);
     let is_of_allocation = |(name, value): &(&String, &String)| {
         (name.starts_with(OF_AN_INDEX) || *name == REBALANCE)
             && !is_filter(name)
@@ -259,6 +282,30 @@ mod tests {
         };
         assert_eq!(of(&seen, "b"), 2, "shards of a node are not limited, and all may be moved");
         of(&twin::anonymous(&seen, 7), &twin::anonymous_name("node", "b", 7));
+    }
+
+    #[test]
+    fn nodes_of_mounted_indices_take_no_other() {
+        let mut seen = seen();
+        for (name, role) in [("frozen", "data_frozen"), ("searches", "search")] {
+            let (id, name, roles) = (name.to_owned(), name.to_owned(), vec![role.to_owned()]);
+            let holds_data = Some(role != "search");
+            let like = seen.nodes[0].clone();
+            seen.nodes.push(InventoryNode { id, name, holds_data, roles, ..like });
+        }
+        let mounted = InventoryCopy { index: "mounted".into(), ..seen.copies[0].clone() };
+        seen.copies.push(InventoryCopy { node: Some("searches".into()), ..mounted });
+        let own = BTreeMap::from([(STORE_TYPE.to_owned(), REMOTE_SNAPSHOT.to_owned())]);
+        seen.indices.insert("mounted".to_owned(), own);
+        let included = |seen: &Inventory| {
+            let (plan, _) = asked(seen, &Given::default(), "a");
+            let twin = resolved(&plan).twin.unwrap();
+            let include = "index.routing.allocation.include._name";
+            twin.indices.iter().map(|index| index.settings[include].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(included(&seen), ["a,b", "searches"]);
+        seen.copies[1].node = Some("searches".to_owned());
+        assert_eq!(included(&seen), ["a,b,searches", "searches"], "what is there may stay");
     }
 
     #[test]
