@@ -13,6 +13,8 @@ use crate::plan::{DELAY, Uncertain};
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+/// The nodes that copies are kept to, whatever was written of them in the cluster.
+const KEPT_TO: &str = "cluster.routing.allocation.include._name";
 /// As the field has them.
 const RATE_WITHOUT: &str = "40mb";
 const SLOTS_WITHOUT: i64 = 2;
@@ -91,9 +93,6 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
         }
         Asked::Add { count, like } => {
             let joining = joining(twin, *count, like.as_deref());
-            let names: Vec<&str> =
-                joining.iter().filter_map(|row| row.get("name")?.as_str()).collect();
-            pass_filters_of(twin, like.as_deref(), &names);
             twin.insert("add".to_owned(), joining.into());
         }
         Asked::Replicas(replicas) => {
@@ -105,6 +104,9 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     let rows = |key: &str| twin.get(key).and_then(Value::as_array).map_or(0, Vec::len);
     // One more manages.
     let nodes = i64::try_from(rows("node") + rows("add") + 1).unwrap_or(i64::MAX);
+    if let Asked::Add { like, .. } = asked {
+        pass_filters_of(plan, like.as_deref());
+    }
     plan.insert("leader".to_owned(), Table::from_iter([("nodes".to_owned(), nodes.into())]).into());
 }
 
@@ -159,23 +161,38 @@ fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
     free.take(count as usize).map(one).collect()
 }
 
-/// Names nodes that join where a filter of an index names the node that they are like, or the first one: filters are
-/// lists of names in a twin, and by them it is in a tier or has an attribute.
-fn pass_filters_of(twin: &mut Table, like: Option<&str>, joining: &[&str]) {
-    let first = || twin.get("node")?.as_array()?.first()?.get("name")?.as_str();
-    let Some(like) = like.or_else(first).map(str::to_owned) else { return };
-    let indices = twin.get_mut("index").and_then(Value::as_array_mut).into_iter().flatten();
-    let settings = indices.filter_map(|index| index.get_mut("settings")?.as_table_mut());
-    for (_, value) in settings.flatten().filter(|(name, _)| name.ends_with("._name")) {
-        let Some(list) = value.as_str() else { continue };
+/// Names nodes that join where a filter of an index names the node that they are like, or the first one, and where the
+/// cluster's copies are kept to nodes with that one among them: filters are lists of names in a twin, and by them it is
+/// in a tier or has an attribute.
+fn pass_filters_of(plan: &mut TwinPlan, like: Option<&str>) {
+    let names = |key: &str| -> Vec<String> {
+        let rows = plan.get("twin").and_then(|twin| twin.get(key)?.as_array());
+        let name = |row: &Value| row.get("name")?.as_str().map(str::to_owned);
+        rows.into_iter().flatten().filter_map(name).collect()
+    };
+    let joining = names("add");
+    let first = || names("node").into_iter().next();
+    let Some(like) = like.map(str::to_owned).or_else(first) else { return };
+    let pass = |value: &mut Value| {
+        let Some(list) = value.as_str() else { return };
         // What joined when this was asked before may have been like another one.
-        let was_there = |name: &&str| !joining.contains(name);
+        let was_there = |name: &&str| !joining.iter().any(|one| one == name);
         let mut names: Vec<&str> = list.split(',').map(str::trim).filter(was_there).collect();
         if names.contains(&like.as_str()) {
-            names.extend(joining);
+            names.extend(joining.iter().map(String::as_str));
         }
         *value = names.join(",").into();
+    };
+    if let Some(kept_to) = plan.get_mut("settings").and_then(|all| all.get_mut(KEPT_TO)) {
+        pass(kept_to);
     }
+    let indices = plan.get_mut("twin").and_then(|twin| twin.get_mut("index")?.as_array_mut());
+    let settings = indices.into_iter().flatten();
+    let settings = settings.filter_map(|index| index.get_mut("settings")?.as_table_mut());
+    settings
+        .flatten()
+        .filter(|(name, _)| name.ends_with("._name"))
+        .for_each(|(_, list)| pass(list));
 }
 
 /// The plan with a single variant: nothing is changed.
@@ -298,6 +315,14 @@ mod tests {
         assert_eq!(joined(Some("warm")), "warm,added-1,added-2");
         assert_eq!(joined(None), "warm", "it is like the first one");
         assert_eq!(joined(Some("hot")), "warm");
+        let mut plan: TwinPlan = plan.parse().unwrap();
+        let settings = Table::from_iter([(KEPT_TO.to_owned(), Value::from("hot"))]);
+        plan.insert("settings".to_owned(), settings.into());
+        let mut kept_to = |like: &str| {
+            ask(&mut plan, &Asked::Add { count: 1, like: Some(like.to_owned()) });
+            plan["settings"][KEPT_TO].as_str().unwrap().to_owned()
+        };
+        assert_eq!([kept_to("hot"), kept_to("warm")], ["hot,added-1", "hot"]);
     }
 
     #[test]

@@ -118,8 +118,8 @@ pub(super) fn filters(
     filters
 }
 
-/// The filters of an index with these settings; and which nodes take its copies, and what it prefers of tiers, as a list
-/// of nodes that are included.
+/// The filters of an index with these settings; which nodes take its copies and what it prefers of tiers is a list of
+/// nodes that are included.
 pub(super) fn of_index(
     settings: &BTreeMap<String, String>,
     nodes: &[&InventoryNode],

@@ -20,6 +20,15 @@ pub fn node_names(plan: &TwinPlan) -> Vec<&str> {
     nodes.into_iter().flatten().filter_map(|row| row.get("name")?.as_str()).collect()
 }
 
+/// The node as which others pass filters that join while nobody says which one they are like; none where indices have
+/// no filters.
+pub fn joins_like(plan: &TwinPlan) -> Option<&str> {
+    let indices = plan.get("twin")?.get("index")?.as_array()?.iter();
+    let settings = indices.filter_map(|index| index.get("settings")?.as_table());
+    let is_filtered = settings.flatten().any(|(name, _)| name.ends_with("._name"));
+    node_names(plan).first().copied().filter(|_| is_filtered)
+}
+
 /// The names of the nodes that are to be lost: of a zone or an attribute that is named, all.
 pub fn lost(plan: &TwinPlan) -> Vec<String> {
     let rows = |key: &str| {
@@ -83,6 +92,21 @@ fn replicas(plan: &TwinPlan) -> String {
 mod tests {
     use super::*;
     use crate::twin::{Asked, ask};
+
+    #[test]
+    fn nodes_join_like_the_first_where_that_says_what_they_hold() {
+        let like = |setting: &str| {
+            let plan = format!(
+                "[twin]\nnode = [{{ name = \"a\" }}, {{ name = \"b\" }}]\n[[twin.index]]\nsettings = {{ {setting} }}\n"
+            );
+            joins_like(&plan.parse().unwrap()).map(str::to_owned)
+        };
+        let filter = "\"index.routing.allocation.include._name\" = \"b\"";
+        assert_eq!(
+            (like(filter).as_deref(), like("\"index.priority\" = \"1\"")),
+            (Some("a"), None)
+        );
+    }
 
     #[test]
     fn an_only_node_restarts_after_no_other() {

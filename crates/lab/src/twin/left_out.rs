@@ -41,8 +41,8 @@ pub(super) fn of_copies(
     if moving > 0 {
         let copies = counted(moving, "copy that is", "copies that are");
         left_out.push(format!(
-            "what has come of {copies} being moved: they are taken to be where they come from, and are moved again where \
-             the twin would move them"
+            "what has come of {copies} being moved: they are taken to be where they come from, and are moved again \
+             where the twin would move them"
         ));
     }
     let has_primary: BTreeSet<(&str, u32)> = seen

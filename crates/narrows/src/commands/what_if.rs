@@ -259,8 +259,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         left_out.push(text.to_owned());
     }
     left_out.extend(twin::without_manager(&voters, &args.lose));
-    if let Some(Asked::Add { like: Some(like), .. }) = &asked {
-        check_has(&plan, like)?;
+    match &asked {
+        Some(Asked::Add { like: Some(like), .. }) => check_has(&plan, like)?,
+        Some(Asked::Add { like: None, .. }) => left_out.extend(twin::joins_like(&plan).map(|like| {
+            format!("what a node that joins is like: copies may be on it as on {like}; --like NODE says another")
+        })),
+        _ => {}
     }
     match asked {
         Some(asked) => twin::ask(&mut plan, &asked),

@@ -136,10 +136,8 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     assert!((66.0..69.0).contains(&green), "{first}");
     assert_eq!(first["draws"], 2);
     let (least, away) = least_and_away_s(first);
-    assert!((59.0..62.0).contains(&least), "nothing is made before the minute is over: {first}");
+    assert!((59.0..62.0).contains(&least) && first["delayed_s"] == least, "a minute: {first}");
     assert!(away == 0.0 && away.is_sign_positive(), "no node is away: {first}");
-    let delayed = first["delayed_s"].as_f64().unwrap();
-    assert!((59.0..62.0).contains(&delayed) && least >= delayed, "{first}");
     let what: Vec<&str> =
         first["phases"].as_array().unwrap().iter().map(|p| p["what"].as_str().unwrap()).collect();
     assert_eq!(what, ["not_noticed", "delayed", "copying"], "{first}");
@@ -175,7 +173,6 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     // Whatever is not modelled, nodes are away for a minute.
     let (least, away) = least_and_away_s(&restarts);
     assert!((59.9..60.1).contains(&away) && least >= away, "{restarts}");
-    assert_eq!(restarts["delayed_s"], 0.0, "that is a part of it: {restarts}");
     // One that is away for longer: its copies are made elsewhere in six seconds, and then nothing is held by anything.
     let long = said(&twin.asked("--restart c --down 90s --draws 1"));
     assert!(long.starts_with("c restarts\n"), "{long}");
