@@ -46,10 +46,10 @@ const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
 const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
-/// Settings that decide how long recoveries take.
-const RELEVANT: [&str; 5] = [
+/// Settings that decide how long recoveries take, and whether there may be so many copies.
+const RELEVANT: [&str; 6] = [
     "cluster.info.update.", "indices.recovery.", "cluster.routing.allocation.",
-    "cluster.routing.rebalance.", "narrows.allocation.",
+    "cluster.routing.rebalance.", "narrows.allocation.", "cluster.max_shards_per_node",
 ];
 /// Settings that decide as much, and are of indices, of our own nodes, or no part of what is read of a cluster.
 const RELEVANT_WHERE_ASKED: [&str; 8] = [
@@ -195,6 +195,9 @@ mod tests {
     fn what_the_field_does_by_itself_is_in_the_plan() {
         let mut seen = seen();
         assert_eq!(setting(&seen, "cluster.routing.rebalance.enable"), "none", "as it is told");
+        // A twin with more copies for each node than ours may have is asked for replicas, too.
+        set(&mut seen, "cluster.max_shards_per_node", "3000");
+        assert_eq!(setting(&seen, "cluster.max_shards_per_node"), "3000");
         set(&mut seen, REPLICA_RING, "false");
         assert_eq!(setting(&seen, REPLICA_RING), "false", "as a node of ours tells it");
         seen.settings = None;
@@ -214,6 +217,7 @@ mod tests {
             PRIORITY,
             "indices.recovery.max_bytes_per_sec",
             "cluster.routing.rebalance.enable",
+            "cluster.max_shards_per_node",
             "cluster.routing.allocation.disk.watermark.low",
             "cluster.routing.allocation.exclude._name",
             "index.routing.allocation.require._name",

@@ -13,11 +13,12 @@ pub(crate) const SETTINGS_FILTER: &str =
     "*.indices*,*.ccr*,*.cluster*,*.transport*,*.plugins*,*.indexing_pressure*,*.narrows*";
 
 /// The settings that are kept of those.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 12] = [
     "indices.recovery.",
     "ccr.indices.recovery.",
     "cluster.blocks.",
     "cluster.info.update.",
+    "cluster.max_shards_per_node",
     "cluster.routing.",
     "cluster.remote.",
     "transport.compress",
@@ -198,6 +199,7 @@ mod tests {
             "transient": {"indices.recovery.max_bytes_per_sec": "1mb"},
             "defaults": {
                 "indices.recovery.max_concurrent_file_chunks": "2", "cluster.name": "x",
+                "cluster.max_shards_per_node": "1000",
                 "cluster.remote.a.seeds": ["10.0.0.1:9300"],
                 "cluster.routing.allocation.awareness.attributes": ["zone", "rack"],
             },
@@ -206,7 +208,8 @@ mod tests {
         assert_eq!((rate.value.as_str(), rate.scope), ("1mb", Scope::Transient));
         assert_eq!(found["indices.recovery.max_concurrent_file_chunks"].scope, Scope::Default);
         assert_eq!(found["cluster.routing.allocation.awareness.attributes"].value, "zone,rack");
-        assert_eq!(found.len(), 3);
+        assert_eq!(found["cluster.max_shards_per_node"].value, "1000");
+        assert_eq!(found.len(), 4);
     }
 
     #[test]
