@@ -5,6 +5,8 @@ use std::borrow::Borrow;
 /// Longer names are compared with none: what this costs grows with the product of the two lengths, and nobody mistypes
 /// the like.
 const MAX_BYTES: usize = 256;
+/// Names that are there, where another one was meant: a cluster has thousands of indices, and nobody reads all.
+const TOLD_MAX: usize = 100;
 
 /// The names of `known` that are close to `given`, nearest first, three at most.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -35,6 +37,15 @@ pub fn listed<S: Borrow<str>>(names: &[S]) -> String {
     match names {
         [before @ .., last] if !before.is_empty() => before.join(", ") + " and " + last.borrow(),
         names => names.join(""),
+    }
+}
+
+/// The names that are there one after another, or the first of very many.
+pub fn told<S: Borrow<str>>(names: &[S]) -> String {
+    let (first, more) = names.split_at(names.len().min(TOLD_MAX));
+    match more.len() {
+        0 => first.join(", "),
+        count => format!("{} and {count} more", first.join(", ")),
     }
 }
 
@@ -102,6 +113,14 @@ mod tests {
     fn the_last_of_many_is_joined_by_a_word() {
         let said = [&[][..], &["a"], &["a", "b"], &["a", "b", "c"]].map(listed);
         assert_eq!(said, ["", "a", "a and b", "a, b and c"]);
+    }
+
+    #[test]
+    fn of_very_many_the_first_are_told() {
+        assert_eq!(told(&["a", "b", "c"]), "a, b, c");
+        let many = ["a"; TOLD_MAX + 5];
+        assert!(told(&many[..TOLD_MAX]).ends_with("a, a"));
+        assert!(told(&many).ends_with("a, a and 5 more"));
     }
 
     #[test]

@@ -342,7 +342,7 @@ fn check_has(plan: &TwinPlan, node: &str) -> anyhow::Result<()> {
     }
     let mut hint = record::names::did_you_mean(node, known.iter().copied());
     if hint.is_empty() {
-        hint = format!("; there are {}", known.join(", "));
+        hint = format!("; there are {}", record::names::told(&known));
     }
     refuse!("no node is called \"{node}\"{hint}");
 }

@@ -236,10 +236,10 @@ impl Plan {
         let pair = |(name, value): (&String, &String)| format!("{name}={value}");
         let pairs: BTreeSet<String> =
             nodes.iter().flat_map(|node| node.attributes.iter().map(pair)).collect();
-        let mut known: Vec<&str> = nodes.iter().filter_map(|node| node.zone.as_deref()).collect();
-        known.extend(nodes.iter().map(|node| node.name.as_str()));
-        known.extend(pairs.iter().map(String::as_str));
-        known.dedup();
+        let zones: BTreeSet<&str> = nodes.iter().filter_map(|node| node.zone.as_deref()).collect();
+        let names = nodes.iter().map(|node| node.name.as_str());
+        let known = zones.into_iter().chain(names).chain(pairs.iter().map(String::as_str));
+        let known: Vec<&str> = known.collect();
         let said = "no node, zone or attribute of the twin is called";
         Err(self.unknown(said, name, "There are", &known))
     }
