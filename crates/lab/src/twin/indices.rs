@@ -92,7 +92,13 @@ pub(super) fn indices(
         let mut index = Table::new();
         index.insert("name".to_owned(), name.into());
         index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
-        let tell = |what: String| unlike.entry(what).or_default().push(name);
+        let mut tell = |what: String| unlike.entry(what).or_default().push(name);
+        if let Some(range) = expands
+            && let Some((_, most)) = range.split_once('-')
+            && most.parse::<usize>().is_ok_and(|most| most >= nodes.len().saturating_sub(1))
+        {
+            tell(format!("{EXPANDS} = {range}: replicas stay as many when nodes come or go"));
+        }
         let hosts: BTreeSet<&str> =
             shards.values().flatten().filter_map(|copy| copy.node.as_deref()).collect();
         let settings = index_settings(seen, (name, &hosts), nodes, tell);
@@ -236,6 +242,8 @@ mod tests {
         assert_eq!(with(DELAY, "soon"), ("1m".to_owned(), true));
         assert_eq!(with(PRIORITY, "high"), ("1m".to_owned(), true));
         assert_eq!(with(CHECK, "true"), ("1m".to_owned(), true));
+        let told = ["0-1", "0-0", "false"].map(|range| with(EXPANDS, range).1);
+        assert_eq!(told, [true, false, false], "of two nodes each may have one of two copies");
     }
 
     #[test]
