@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use crate::error::{Error, Result};
-use crate::plan::{Question, Resolved, Twin, Variant, shards_in_words};
+use crate::plan::{Question, Resolved, Twin, Variant, shards_and_first};
 
 const ALLOCATION: &str = "cluster.routing.allocation.enable";
 const REBALANCE: &str = "cluster.routing.rebalance.enable";
@@ -24,11 +24,12 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
         return Err(Error::usage(why.to_owned()));
     }
     let lost = twin.lost_shards();
-    if !lost.is_empty() {
+    // What else is lost with them is made anew, and the answer says what is not.
+    if !lost.is_empty() && !twin.makes_others(&excluded(plan)) {
         let already = match twin.already_lost() {
             none if none.is_empty() => String::new(),
-            one if one.len() == 1 => format!(", and {} is lost already", shards(&one)),
-            more => format!(", and {} are lost already", shards(&more)),
+            one if one.len() == 1 => format!(", and {} is lost already", shards_and_first(&one)),
+            more => format!(", and {} are lost already", shards_and_first(&more)),
         };
         let is_one = matches!(&twin.question, Question::Lose(nodes) if nodes.len() == 1);
         let advice = match twin.lost_for_want_of_replicas() == lost {
@@ -40,7 +41,7 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
         };
         return Err(Error::usage(format!(
             "no copy would be left of {}{already}: without a snapshot the cluster is red for good; {advice}",
-            shards(&lost)
+            shards_and_first(&lost)
         )));
     }
     let without = twin.copies_without_a_node(&excluded(plan));
@@ -94,16 +95,6 @@ fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
     Err(Error::usage(format!(
         "copies of {} would stay: fewer nodes are left than the copies of a shard need, \
          each on a node of its own; drain fewer nodes, or have fewer replicas",
-        shards(&stay)
+        shards_and_first(&stay)
     )))
-}
-
-/// How many shards these are and which is the first, or the only one.
-fn shards(names: &[String]) -> String {
-    let count = shards_in_words(names.len());
-    match names {
-        [] => count,
-        [one] => format!("{count} ({one})"),
-        [first, ..] => format!("{count} ({first} is the first)"),
-    }
 }

@@ -71,7 +71,7 @@ pub use rollover::RolloverRule;
 pub use setting_change::{HostChange, SettingChange};
 pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
-pub(crate) use twin::{DELAY, shards_in_words};
+pub(crate) use twin::{DELAY, shards_and_first, shards_in_words};
 pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain, ZONE};
 pub(crate) use variant::OF_FOLLOWER;
 pub use variant::Variant;

@@ -148,6 +148,16 @@ pub(crate) fn shards_in_words(count: usize) -> String {
     }
 }
 
+/// How many shards these are and which is the first, or the only one.
+pub(crate) fn shards_and_first(names: &[String]) -> String {
+    let count = shards_in_words(names.len());
+    match names {
+        [] => count,
+        [one] => format!("{count} ({one})"),
+        [first, ..] => format!("{count} ({first} is the first)"),
+    }
+}
+
 impl Twin {
     /// The name of a node in virtual time.
     pub fn machine(node: usize) -> String {
@@ -253,9 +263,9 @@ impl Twin {
         self.indices.iter().map(place).collect()
     }
 
-    /// Copies and bytes that are to be copied because of the question, where everything has to be copied whole. What
-    /// goes to nodes that join is estimated: as many copies as they hold once all hold as many as each other, and of
-    /// each as much as all hold on average.
+    /// Copies and bytes that are to be copied because of the question, where everything has to be copied whole; of a
+    /// shard that is lost none. What goes to nodes that join is estimated: as many copies as they hold once all hold as
+    /// many as each other, and of each as much as all hold on average.
     pub fn outstanding(&self) -> (u64, u64) {
         if let Question::Add(added) = &self.question {
             let (copies, bytes) = self.copies(|_, shard| shard.nodes.len());
@@ -274,7 +284,10 @@ impl Twin {
                 }
                 _ => 0,
             };
-            (copies + lost).saturating_sub(shard.nodes.len())
+            match &self.question {
+                Question::Lose(_) if lost == shard.nodes.len() => 0,
+                _ => (copies + lost).saturating_sub(shard.nodes.len()),
+            }
         })
     }
 
@@ -407,6 +420,20 @@ impl Twin {
         })
     }
 
+    /// Whether copies of shards that are not lost would be made when nodes are. Nodes that `excluded` names (with the
+    /// names of the cluster that was seen) take none.
+    pub(crate) fn makes_others(&self, excluded: &[&str]) -> bool {
+        let Question::Lose(lost) = &self.question else { return false };
+        self.indices.iter().any(|index| {
+            let takers = self.takers(index, lost, excluded);
+            index.shards.iter().any(|shard| {
+                let gone = shard.nodes.iter().filter(|node| lost.contains(node)).count();
+                (1..shard.nodes.len()).contains(&gone)
+                    && takers.iter().any(|node| !shard.nodes.contains(node))
+            })
+        })
+    }
+
     fn lost(&self, counts: impl Fn(&TwinIndex, &TwinShard) -> bool) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
         let lost: BTreeSet<&usize> = lost.iter().collect();
@@ -444,6 +471,10 @@ mod tests {
         let two = twin(Question::Lose(vec![1, 2]));
         assert_eq!(two.lost_shards(), ["logs[1]", "logs[2]"]);
         assert_eq!(two.lost_for_want_of_replicas(), Vec::<String>::new(), "one replica is too few");
+        assert!(!two.makes_others(&[]), "a has a copy of logs[0] already");
+        let one = twin(Question::Lose(vec![2]));
+        assert!(one.makes_others(&[]) && !one.makes_others(&["a"]), "logs[1] goes to a");
+        assert_eq!(one.outstanding(), (1, 1000), "of logs[2] none is made");
         assert_eq!(twin(Question::Lose(vec![1])).lost_shards(), Vec::<String>::new());
         assert_eq!(
             twin(Question::Drain(vec![2])).outstanding(),

@@ -1,7 +1,7 @@
 //! What `what-if` refuses before it looks at a cluster.
 
 use crate::common::{done, failed};
-use crate::what_if::{Twin, asked};
+use crate::what_if::{ALONE, Twin, asked, green_s};
 
 #[test]
 fn what_is_not_there_is_refused_by_name() {
@@ -45,6 +45,21 @@ fn what_is_not_there_is_refused_by_name() {
 fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
     let says = "narrows: no node, zone or attribute of the twin is called \"nope\"";
     failed(&Twin::new().asked("--lose nope"), 2, &[says]);
+}
+
+#[test]
+fn a_shard_of_which_no_copy_is_left_is_refused_where_nothing_else_would_be_made() {
+    let refused = "no copy would be left of 1 shard (logs[2])";
+    failed(&Twin::with(&ALONE).asked("--lose c"), 2, &[refused]);
+    let alone = "\n[[twin.index]]\nname = \"alone\"\nreplicas = 0\nshard = [{ bytes = \"1mb\", documents = 100, \
+                 segments = 1, copies = [\"c\"] }]\n\n[[variant]]";
+    let found = Twin::with(&[("\n[[variant]]", alone)]).answer("--lose c");
+    let first = &found["answers"][0];
+    assert_eq!(found["until"], "placed", "{found}");
+    assert_eq!(first["bytes"].as_u64().unwrap() >> 20, 2 * 30, "{first}");
+    assert!((66.0..69.0).contains(&green_s(first)), "{first}");
+    let says = first["never_green"].to_string();
+    assert!(says.contains("; no copy is left of 1 shard (alone[0]): red for good"), "{says}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use world::Time;
 
 use crate::error::{Error, Result};
-use crate::plan::LEADER;
+use crate::plan::{LEADER, Twin, shards_and_first};
 use crate::runner::{Recoveries, Runner, Turn, Wanted};
 
 /// Points of the curve for each span in which the number of copies that are left stays: long spans are sampled less.
@@ -316,7 +316,12 @@ impl<'t> Outlook<'t> {
                 return self.fails(stays(run, left.len() as u64, &why_not_moved(run, first).await));
             }
         }
-        let sentence = stays(run, health.unassigned, &self.why(run, recoveries).await?);
+        let mut sentence = stays(run, health.unassigned, &self.why(run, recoveries).await?);
+        let lost = run.plan.twin.as_ref().map(Twin::lost_shards).unwrap_or_default();
+        if !lost.is_empty() {
+            let lost = shards_and_first(&lost);
+            sentence += &format!("; no copy is left of {lost}: red for good without a snapshot");
+        }
         if health.unassigned == 0 || matches!(self.goal, Goal::Empty(_)) {
             return self.fails(sentence);
         }
