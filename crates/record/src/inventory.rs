@@ -71,6 +71,8 @@ pub struct InventoryNode {
     pub manages: bool,
     /// Its roles, data tiers among them; empty where it does not tell them.
     pub roles: Vec<String>,
+    /// Its host and its IP address, by which filters may name it; empty where it does not tell them.
+    pub addresses: Vec<String>,
     /// Attributes, as shard allocation awareness goes by.
     pub attributes: BTreeMap<String, String>,
     /// Cores that it may use.

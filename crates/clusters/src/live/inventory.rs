@@ -12,7 +12,8 @@ use super::questions::{LEASES_FILTER, lost_without};
 use super::{LiveClient, parse, round_trips};
 use crate::{Error, Result};
 
-const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.roles,nodes.*.attributes,nodes.*.os.allocated_processors";
+const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.host,nodes.*.ip,nodes.*.roles,nodes.*.attributes,\
+    nodes.*.os.allocated_processors";
 /// Both flavours know it by this name.
 const MANAGER: &str = "/_nodes/_master/os?filter_path=nodes.*.name";
 const COPIES: &str =

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::inventory::Inventory;
+use record::inventory::{Inventory, InventoryNode};
 use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, value_of};
+use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, values_of};
 use super::indices::{REMOTE_STORE, STORE_TYPE};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
@@ -21,6 +21,7 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
     hidden.cluster.name = anonymous_name("cluster", &seen.cluster.name, salt);
     for node in &mut hidden.nodes {
         node.name = anonymous_name("node", &node.name, salt);
+        node.addresses.clear();
         node.attributes = node
             .attributes
             .iter()
@@ -42,9 +43,14 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
         }
         let kind = if is_by_attribute(filter) { "zone" } else { "node" };
         let one = |pattern: String| {
-            let values = seen.nodes.iter().filter_map(|node| value_of(node, filter));
-            let mut fitting: BTreeSet<&str> =
-                values.filter(|value| matches(&pattern, value)).collect();
+            let fits = |node: &&InventoryNode| {
+                values_of(node, filter).into_iter().any(|value| matches(&pattern, value))
+            };
+            let fitting = seen.nodes.iter().filter(fits);
+            let mut fitting: BTreeSet<&str> = match kind {
+                "zone" => fitting.flat_map(|node| values_of(node, filter)).collect(),
+                _ => fitting.map(|node| node.name.as_str()).collect(),
+            };
             if fitting.is_empty() {
                 fitting.insert(&pattern);
             }

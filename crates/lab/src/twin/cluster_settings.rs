@@ -285,5 +285,12 @@ mod tests {
         set(&mut seen, "cluster.routing.allocation.exclude._ip", "10.0.0.7");
         let left_out = import(&seen, &Given::default()).unwrap().left_out;
         assert!(left_out.iter().any(|one| one.contains("exclude._ip = 10.0.0.7")), "{left_out:?}");
+        seen.nodes[0].addresses = vec!["10.0.0.7".to_owned()];
+        assert_eq!(setting(&seen, exclude), "a,b");
+        let mut names = ["a", "b"].map(|name| twin::anonymous_name("node", name, 7));
+        names.sort();
+        let hidden = twin::anonymous(&seen, 7);
+        assert_eq!(setting(&hidden, exclude), names.join(","));
+        assert!(!twin::text(&import(&hidden, &Given::default()).unwrap().plan).contains("10.0.0"));
     }
 }

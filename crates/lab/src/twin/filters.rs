@@ -15,7 +15,7 @@ const REQUIRE: &str = "require";
 const KINDS: [&str; 3] = [EXCLUDE, INCLUDE, REQUIRE];
 const NAME: &str = "_name";
 const ID: &str = "_id";
-/// Nodes of an inventory tell no address, and many are called by theirs.
+/// What goes by a node's host or IP address; many nodes are called by theirs.
 const ADDRESSES: [&str; 4] = ["_host", "_ip", "_host_ip", "_publish_ip"];
 pub(super) const TIER_PREFERENCE: &str = "index.routing.allocation.include._tier_preference";
 /// The role of nodes that are in every tier.
@@ -48,17 +48,20 @@ pub(super) fn is_by_attribute(setting: &str) -> bool {
 }
 
 /// What a node has of what a filter goes by.
-pub(super) fn value_of<'n>(node: &'n InventoryNode, filter: &str) -> Option<&'n str> {
-    match parts(filter)?.1 {
-        ID => Some(&node.id),
-        by if by == NAME || ADDRESSES.contains(&by) => Some(&node.name),
-        attribute => node.attributes.get(attribute).map(String::as_str),
+pub(super) fn values_of<'n>(node: &'n InventoryNode, filter: &str) -> Vec<&'n str> {
+    match parts(filter).map_or("", |parts| parts.1) {
+        ID => vec![node.id.as_str()],
+        NAME => vec![node.name.as_str()],
+        by if ADDRESSES.contains(&by) => {
+            std::iter::once(&node.name).chain(&node.addresses).map(String::as_str).collect()
+        }
+        attribute => node.attributes.get(attribute).map(String::as_str).into_iter().collect(),
     }
 }
 
 /// The filters of the cluster or of an index among settings, by the names of nodes that are excluded or included. A
-/// name or an address that fits no node is told. It is harmless in what is excluded, and so is a name elsewhere; of
-/// addresses nobody knows which nodes they would let pass, so that the filter is not taken.
+/// name or an address that fits no node is told. It is harmless in what is excluded, and so is a name elsewhere; where
+/// nodes do not tell their addresses nobody knows which these would let pass, so that the filter is not taken.
 pub(super) fn filters(
     of: &str,
     all: &[(&str, &str)],
@@ -66,6 +69,7 @@ pub(super) fn filters(
     mut tell: impl FnMut(String),
 ) -> Table {
     let mut filters = Table::new();
+    let tell_addresses = nodes.iter().all(|node| !node.addresses.is_empty());
     for kind in KINDS {
         let mut named: Option<BTreeSet<&str>> = None;
         let mut is_known = true;
@@ -76,8 +80,8 @@ pub(super) fn filters(
                 continue;
             }
             let fits = |node: &InventoryNode, pattern: &str| {
-                let fits = |value| pattern.split(OR).any(|one| matches(one, value));
-                value_of(node, setting).is_some_and(fits)
+                let fits = |value: &str| pattern.split(OR).any(|one| matches(one, value));
+                values_of(node, setting).into_iter().any(fits)
             };
             // All of a list is required, but for addresses of the network (`DiscoveryNodeFilters` of Elasticsearch).
             let needs_all = kind == REQUIRE && !(ADDRESSES.contains(&by) && by.ends_with("_ip"));
@@ -93,7 +97,7 @@ pub(super) fn filters(
             if !unknown.is_empty() && !is_by_attribute(setting) {
                 let unknown = unknown.join(",");
                 tell(format!("{setting} = {unknown}: no node of the twin is called so"));
-                is_known &= !ADDRESSES.contains(&by);
+                is_known &= !ADDRESSES.contains(&by) || tell_addresses;
             }
             named = Some(match named {
                 Some(before) if kind == REQUIRE => before.intersection(&fitting).copied().collect(),
@@ -237,6 +241,25 @@ mod tests {
         assert_eq!(of(&[("exclude._name", "[]"), ("include._ip", "")]), (vec![], vec![]));
         let (found, _) = of(&[("exclude._id", "id-of-hot-2")]);
         assert_eq!(found, [pair("exclude._name", "hot-2")]);
+    }
+
+    #[test]
+    fn nodes_are_known_by_their_addresses() {
+        let nodes = [("a", "10.0.0.1"), ("b", "10.0.0.2")].map(|(name, ip)| InventoryNode {
+            addresses: vec![format!("{name}.example"), ip.to_owned()],
+            ..node(name, &["data"])
+        });
+        let nodes: Vec<&InventoryNode> = nodes.iter().collect();
+        let of = |by: &str, value: &str| {
+            let (filter, mut told) = (format!("{OF_THE_CLUSTER}{by}"), 0);
+            let all = [(filter.as_str(), value)];
+            let found = filters(OF_THE_CLUSTER, &all, &nodes, |_| told += 1);
+            (plain(found, OF_THE_CLUSTER), told)
+        };
+        assert_eq!(of("exclude._ip", "10.0.0.2"), (vec![pair("exclude._name", "b")], 0));
+        assert_eq!(of("require._host", "a.*,10.*"), (vec![pair("include._name", "a")], 0));
+        let gone = of("include._ip", "10.0.0.1,10.0.0.9");
+        assert_eq!(gone, (vec![pair("include._name", "a")], 1), "the others are known");
     }
 
     #[test]

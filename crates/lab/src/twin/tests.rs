@@ -18,6 +18,7 @@ pub fn seen() -> Inventory {
         holds_data: Some(data),
         manages: false,
         roles: Vec::new(),
+        addresses: Vec::new(),
         attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
         cores: Some(8),
         disk_bytes: (name == "a").then_some((100 << 30, 12 << 30)),

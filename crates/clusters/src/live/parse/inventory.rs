@@ -29,6 +29,7 @@ fn node(id: &str, value: &Value) -> InventoryNode {
         holds_data: roles.as_ref().map(|roles| roles.iter().any(|role| holds_data(role))),
         manages: false,
         roles: roles.into_iter().flatten().map(str::to_owned).collect(),
+        addresses: ["/host", "/ip"].iter().filter_map(|part| text_at(value, part)).collect(),
         attributes: entries(value.get("attributes")).filter_map(attribute).collect(),
         cores: count_at(value, "/os/allocated_processors"),
         disk_bytes: None,
@@ -167,6 +168,12 @@ mod tests {
         let bare = inventory_nodes(&json!({"nodes": {"x": {}}}));
         assert_eq!((bare[0].name.as_str(), bare[0].holds_data, bare[0].cores), ("x", None, None));
         assert_eq!((&found[0].roles[1][..], bare[0].roles.len()), ("data", 0));
+        let at = json!({"host": "es1.example", "ip": "10.0.0.7"});
+        assert_eq!(
+            inventory_nodes(&json!({"nodes": {"x": at}}))[0].addresses,
+            ["es1.example", "10.0.0.7"]
+        );
+        assert!(bare[0].addresses.is_empty());
     }
 
     #[test]
