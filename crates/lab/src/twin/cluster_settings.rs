@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryNode};
 use record::observation::{Scope, Setting};
+use record::roles::{COLD, FROZEN, is_dedicated_to};
 use toml::{Table, Value};
 
 use super::filters::{OF_THE_CLUSTER, filters, is_filter, names};
@@ -36,6 +37,7 @@ const OF_THE_FIELD: [(&str, &str); 8] = [
     ("cluster.routing.rebalance.enable", "all"),
     ("cluster.routing.allocation.disk.threshold_enabled", "true"),
 ];
+const RATE: &str = "indices.recovery.max_bytes_per_sec";
 const BY_NAME: &str = "._name";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const SLOTS_OF_THE_FIELD: u64 = 2;
@@ -145,6 +147,16 @@ pub(super) fn cluster_settings(
         }
     }
     slots(all, &mut settings, left_out);
+    // `RecoverySettings.DEFAULT_MAX_BYTES_PER_SEC` of Elasticsearch.
+    if seen.cluster.flavour == "elasticsearch"
+        && all.get(RATE).is_none_or(|rate| rate.scope == Scope::Default)
+        && nodes.iter().any(|node| is_dedicated_to(&[COLD, FROZEN], &node.roles))
+    {
+        left_out.push(format!(
+            "that nodes of cold and frozen tiers alone have a rate limit by their memory, up to 250mb, where {RATE} is \
+             not set: in the twin it is the same for all nodes, and --set {RATE}=RATE asks with another"
+        ));
+    }
     if seen.cluster.flavour != "narrows" {
         for (name, value) in OF_THE_FIELD {
             settings.entry(name).or_insert_with(|| value.into());
@@ -258,6 +270,22 @@ mod tests {
         assert_eq!(spread(&seen), (true, true, false));
         set(&mut seen, AWARENESS, "host,rack");
         assert_eq!(spread(&seen), (true, true, true), "each has a host of its own");
+    }
+
+    #[test]
+    fn that_cold_nodes_are_limited_by_their_memory_is_told_where_nobody_set_it() {
+        let mut seen = seen();
+        let told = |seen: &Inventory| {
+            let left_out = import(seen, &Given::default()).unwrap().left_out;
+            left_out.iter().any(|one| one.starts_with("that nodes of cold and frozen tiers"))
+        };
+        seen.cluster.flavour = "elasticsearch".to_owned();
+        seen.nodes[1].roles = vec![COLD.to_owned()];
+        assert!(!told(&seen), "80mb is set for all");
+        seen.settings.as_mut().unwrap().remove(RATE);
+        assert!(told(&seen));
+        seen.nodes[1].roles.push("data_hot".to_owned());
+        assert!(!told(&seen));
     }
 
     #[test]
