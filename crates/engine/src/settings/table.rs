@@ -189,7 +189,7 @@ pub static TABLE: &[Setting] = &[
          nothing."),
     cluster("narrows.allocation.uncounted", Kind::Names, "",
         "Names of nodes that hold no copies and do not count where it is said from which node on replicas of an index \
-         are placed: in a twin the one that manages its cluster."),
+         are placed, nor in cluster.max_shards_per_node: in a twin the one that manages its cluster."),
     cluster("narrows.fault_detection.on_disconnect", Kind::Bool, "false",
         "Whether nodes are looked for as soon as one closes a connection, as in the field, and not at the next \
          check."),

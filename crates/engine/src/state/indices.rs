@@ -31,7 +31,10 @@ fn check_room(state: &ClusterState, shards: u32, copies: u32) -> Result<(), Stat
     // As in the field, those of closed indices do not count.
     let open = state.indices.values().filter(|meta| !meta.closed);
     let now = open.map(|meta| of(meta.shards, meta.replicas + 1)).sum::<u64>();
-    let most = u64::from(state.settings().max_shards_per_node()) * state.present.len() as u64;
+    let settings = state.settings();
+    let counts = |node: &&String| !settings.uncounted_nodes().contains(node);
+    let nodes = state.present.iter().filter(counts).count() as u64;
+    let most = u64::from(settings.max_shards_per_node()) * nodes;
     // As in the field: without nodes nothing is counted.
     match !state.present.is_empty() && now + added > most {
         true => Err(StateError::TooManyShards { added, now, most }),
@@ -332,6 +335,10 @@ mod tests {
         assert_eq!(refused.rest(), (400, "validation_exception"));
         let said = refused.to_string();
         assert!(said.contains("would add [6] total shards") && said.contains("[6]/[10]"), "{said}");
+        lab.set("narrows.allocation.uncounted", "n2");
+        let said = lab.apply(new("b", "2")).unwrap_err().to_string();
+        assert!(said.contains("[6]/[5]"), "as the manager of a twin, which holds nothing: {said}");
+        lab.set("narrows.allocation.uncounted", "");
         lab.apply(new("b", "2")).unwrap();
         let replicas = |count: &str| Event::PutIndexSettings {
             index: lab.state.meant("b"),
