@@ -30,6 +30,9 @@ const INDICES: &str = "/_settings?flat_settings=true&expand_wildcards=all";
 /// Added to questions that cover visible indices alone otherwise, where the cluster has hidden ones: older releases do
 /// not know it. Closed indices are left out, because these questions are refused for them.
 const HIDDEN_TOO: &str = "&expand_wildcards=open,hidden";
+/// `_cat/shards` has no sizes of closed indices, whose copies are made as those of others are.
+const CLOSED: &str = "/_stats/store?level=shards&forbid_closed_indices=false&filter_path=\
+    indices.*.shards.*.routing.primary,indices.*.shards.*.store.size_in_bytes&expand_wildcards=closed";
 const COUNTERS: &str = "/_nodes/stats/fs,transport?filter_path=nodes.*.fs.timestamp,nodes.*.fs.total.total_in_bytes,\
     nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,nodes.*.transport.*x_size_in_bytes";
 const INDEXED: &str = "/_stats/indexing?filter_path=indices.*.primaries.indexing.index_total";
@@ -37,7 +40,8 @@ const INDEXED: &str = "/_stats/indexing?filter_path=indices.*.primaries.indexing
 const RECOVERED: &str = "/_recovery?filter_path=*.shards.type,*.shards.stage,*.shards.index.size,\
     *.shards.index.*time_in_millis";
 /// What an inventory lacks if one of these questions is not answered; for all others [`lost_without`] says it.
-const LOST: [(&str, &str); 3] = [
+const LOST: [(&str, &str); 4] = [
+    ("/_stats/store", "how large closed indices are"),
     ("/_nodes/_master", "which node manages the cluster, from which new copies may take longer"),
     ("/_recovery", "what links and disks carried in earlier recoveries"),
     ("/_nodes/stats/", "how large disks are and how much is free, what links and disks carry now"),
@@ -71,6 +75,14 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         own.get("index.hidden").is_some_and(|hidden| hidden == "true")
     };
     let wildcards = if indices.values().any(is_hidden) { HIDDEN_TOO } else { "" };
+    if copies.iter().any(|copy| copy.primary && copy.node.is_some() && copy.bytes.is_none()) {
+        let hidden = if wildcards.is_empty() { "" } else { ",hidden" };
+        let closed = ask(client, &format!("{CLOSED}{hidden}"), &mut gaps).await?;
+        let sizes = closed.as_ref().map(parse::store_sizes).unwrap_or_default();
+        for copy in copies.iter_mut().filter(|copy| copy.primary && copy.bytes.is_none()) {
+            copy.bytes = sizes.get(&(copy.index.clone(), copy.shard)).copied();
+        }
+    }
     let indexed_before = ask_indexed(client, wildcards, &mut gaps).await?;
     let mut seen_rates = Vec::new();
     if copies.len() <= COPIES_MAX {

@@ -99,6 +99,14 @@ pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
     primaries(answer).map(of).collect()
 }
 
+/// The bytes of the files of primaries, out of `_stats/store?level=shards`, by index and shard.
+pub(crate) fn store_sizes(answer: &Value) -> BTreeMap<(String, u32), u64> {
+    let of = |(index, number, copy): (&String, u32, &Value)| {
+        Some(((index.clone(), number), count_at(copy, "/store/size_in_bytes")?))
+    };
+    primaries(answer).filter_map(of).collect()
+}
+
 /// By how many operations the retention leases of copies lag behind their primaries, out of `_stats?level=shards`: by
 /// index, shard, and the id of the copy's node.
 pub(crate) fn lease_lags(answer: &Value) -> BTreeMap<(String, u32, String), u64> {
@@ -235,6 +243,18 @@ mod tests {
             json!({"indices": {"logs": {"shards": {"3": [copy(false), copy(true)], "x": []}}}});
         let found = committed(&answer);
         assert_eq!(found, BTreeMap::from([(("logs".to_owned(), 3), (12, 2))]));
+    }
+
+    #[test]
+    fn sizes_of_closed_indices_are_those_of_their_primaries() {
+        let copy = |primary: bool, bytes: u64| {
+            let store = json!({"size_in_bytes": bytes});
+            json!({"routing": {"primary": primary}, "store": store})
+        };
+        let shards =
+            json!({"0": [copy(false, 5), copy(true, 7)], "1": [copy(false, 9)], "2": [{}]});
+        let found = store_sizes(&json!({"indices": {"old": {"shards": shards}}}));
+        assert_eq!(found, BTreeMap::from([(("old".to_owned(), 0), 7)]));
     }
 
     /// Of the shape that OpenSearch 2.19.1 answers with.

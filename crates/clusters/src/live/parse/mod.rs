@@ -26,7 +26,8 @@ pub(crate) use followers::{
 };
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
-    committed, disks, index_settings, inventory_copies, inventory_nodes, lease_lags, tell_apart,
+    committed, disks, index_settings, inventory_copies, inventory_nodes, lease_lags, store_sizes,
+    tell_apart,
 };
 pub use leaves::{Leaf, Leaves, Take};
 pub(crate) use node_times::{NodeTimes, node_times};
@@ -221,7 +222,7 @@ mod tests {
             (ccr_limits(value), ccr_paused(value), replication_stopped(value), replicated(value));
         let _ = (replication_status("logs", value), disks(value), node_times(value));
         let _ = (inventory_nodes(value), inventory_copies(value, &[]), index_settings(value));
-        let _ = (committed(value), lease_lags(value), indexed_documents(value));
+        let _ = (committed(value), lease_lags(value), store_sizes(value), indexed_documents(value));
         let rates = rates_between(value, value, std::time::Duration::ZERO);
         let _ = (highest(rates), highest(rates_of_recoveries(value)));
         let _ = serde_json::from_str::<Recoveries>(&text);
