@@ -47,7 +47,7 @@ const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_reco
 const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
-const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
+const ZONES: [&str; 5] = ["zone", "availability_zone", "rack", "rack_id", "aws_availability_zone"];
 /// Settings that decide how long recoveries take, and whether there may be so many copies.
 const RELEVANT: [&str; 6] = [
     "cluster.info.update.", "indices.recovery.", "cluster.routing.allocation.",
@@ -268,6 +268,10 @@ mod tests {
             (plan["settings"][AWARENESS].as_str() == Some(ZONE), forced.is_some(), told)
         };
         assert_eq!(spread(&seen), (true, true, false));
+        let mut in_a_cloud = seen.clone();
+        in_a_cloud.settings = None;
+        in_a_cloud.nodes[0].attributes.insert("availability_zone".to_owned(), "z1".to_owned());
+        assert_eq!(zone_attribute(&in_a_cloud).as_deref(), Some("availability_zone"));
         set(&mut seen, AWARENESS, "host,rack");
         assert_eq!(spread(&seen), (true, true, true), "each has a host of its own");
     }
