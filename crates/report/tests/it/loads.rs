@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use insight::Summary;
+use insight::compare::Runs;
 use record::{Kind, Line, LoadFigures, Percentiles, PublishedInfo, RunDir, Throughput};
 use report::Style;
 
@@ -109,6 +110,20 @@ fn throughputs_and_latencies_of_a_case_lie_over_each_other() {
     };
     assert_eq!(drawn(&of_load.per_s), [(6.0, 100.0), (11.0, 10.0)]);
     assert_eq!(drawn(&of_load.latency), [(6.0, 100.0), (11.0, 3000.0)]);
+}
+
+#[test]
+fn runs_beside_each_other_have_a_chart_of_what_both_measured_of_a_load() {
+    let mut one = of_loads();
+    over_time(&mut one);
+    let mut other = one.clone();
+    // One window is no curve, and a chart has the curves of two runs.
+    other.rows[0].loads[0].throughput.latency_ms[0] = None;
+    let page = report::compared::html(&Runs::of(&[&one, &other]));
+    for (id, variants) in [("throughput", 4), ("latency", 3), ("index-latency", 0)] {
+        let found = page.matches(&format!(" id=\"{id}-")).count();
+        assert_eq!(found, variants * 2 * 2, "{id}: title and description in two widths");
+    }
 }
 
 #[test]
