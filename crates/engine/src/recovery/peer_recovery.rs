@@ -39,14 +39,18 @@ impl Recovery {
     /// The store that an earlier life left here, if operations alone can bring it up to date. All its operations must
     /// be in the primary's history: the copy was in sync with the primary of the same term; or it belongs to a
     /// follower, whose copies have the leader's operations and no others; or it has none above the global checkpoint
-    /// that its commit knows, up to which every copy in sync has the same, whoever is the primary since.
+    /// that its commit knows, up to which every copy in sync has the same, whoever is the primary since. An index that
+    /// has followed does not know that: its primaries may have numbered anew what this copy has of the leader.
     async fn own_store(&self) -> Option<Shard> {
         let metadata = self.metadata().await?;
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
         let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
         let (mapping, options) = self.options().ok()?;
         let store = self.open_here(&mapping, &options).await.ok()?;
-        let is_in_history = is_of_term || store.max_seq_no() <= store.global_checkpoint();
+        let meta = self.shard.meta(&self.service.core.state())?;
+        let is_known =
+            meta.knows_its_checkpoints() && store.max_seq_no() <= store.global_checkpoint();
+        let is_in_history = is_of_term || is_known;
         (is_in_history && metadata.is_of(store.history_uuid())).then_some(store)
     }
 

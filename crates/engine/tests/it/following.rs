@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use crate::common::between::{Between, cluster_behind_each};
 use crate::common::pair::{Pair, pair, pair_of};
-use crate::common::{Cluster, eventually, refuses};
+use crate::common::{Cluster, eventually, refuses, same};
 use crate::waits::create_on;
 use engine::following::FollowRequest;
 use engine::settings::{FollowParameters, Update};
 use engine::transport::{Failure, RemoteIndex, Request, Response};
 use serde_json::{Value, json};
+use store::{OpKind, Operation};
 use world::Env;
 
 testbed::both_worlds!(
@@ -23,6 +24,7 @@ testbed::both_worlds!(
     paused_resumed_and_let_go,
     a_lease_that_stays_is_told_where_a_shard_does_not_answer,
     one_that_is_let_go_beside_writes_has_the_same_on_every_copy,
+    a_copy_with_more_of_the_leader_than_it_was_let_go_with_is_replaced,
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
     one_whose_client_goes_away_follows_what_its_leader_says,
@@ -343,6 +345,44 @@ async fn one_that_is_let_go_beside_writes_has_the_same_on_every_copy(env: Env) {
         })
         .await;
     }
+}
+
+/// A primary that was opened anew before took all of it for known everywhere, and told the copy so. Another one, which
+/// had less, has given the places to writes of its own.
+async fn a_copy_with_more_of_the_leader_than_it_was_let_go_with_is_replaced(env: Env) {
+    let leader = Cluster::holding(&env, "leader", 1, ("a", 1, 0), 100).await;
+    let mut follower = Cluster::start(&env, "follower", 2).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": leader.seeds() })).await;
+    follower.follow("b", ("leader", "a"), 1, "2").await;
+    same((&leader, "a"), (&follower, "b")).await;
+    for what in ["pause_follow", "unfollow"] {
+        follower.post(&format!("/b/_ccr/{what}")).await;
+    }
+    let uuid = follower.any().state().indices["b"].uuid.clone();
+    follower.stop_node(1).await;
+    let (host, dir) = (env.host("follower-1"), follower.copy_dir(1, &uuid, 0));
+    let (mapping, options) = (query::Mapping::default(), store::Options::default());
+    let copy = store::Shard::open(&host, &dir, &mapping, options).await.unwrap();
+    let of_leader = |seq_no: u64| Operation {
+        seq_no,
+        version: 1,
+        id: format!("of the leader {seq_no}").into(),
+        kind: OpKind::Index { source: "{}".into(), auto_id: false, routing: None },
+    };
+    let from = copy.max_seq_no().map_or(0, |max| max + 1);
+    copy.apply((from..from + 50).map(of_leader).collect()).await.unwrap();
+    copy.advance_global_checkpoint(from + 49);
+    copy.flush().await.unwrap();
+    copy.close().await.unwrap();
+    assert_eq!(follower.index("b", 1000, 1200).await, 200);
+    // Its next life has another term, and does not know that other copies may differ.
+    follower.stop_node(0).await;
+    follower.start_node(0).await;
+    follower.start_node(1).await;
+    follower.green("b").await;
+    let digests = follower.digests("b").await;
+    assert_eq!((digests.len(), digests[0].1), (2, 300), "{digests:?}");
+    assert_eq!(digests[0], digests[1]);
 }
 
 /// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log, and it
