@@ -123,16 +123,19 @@ impl NodeDisk {
             return;
         }
         let work = Work::DiskWrite { bytes: 0 };
-        let written = [path.clone()];
-        self.env
-            .work(work, move || {
-                let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
-                if left.all(|entry| entry.path().with_extension("json") == path) {
-                    // What stays of it is litter, and no copy.
-                    let _ = remove_file(&path).and_then(|()| fs::remove_dir(&dir));
-                }
-            })
-            .await;
+        let (turn, written) = (self.turns.next(&path), [path.clone()]);
+        let remove = move || {
+            // Otherwise a copy has come here since.
+            let Some(mut made) = turn.take() else { return };
+            let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
+            if left.all(|entry| entry.path().with_extension("json") == path) {
+                // What was to be written before would make the directory again.
+                *made = turn.number;
+                // What stays of it is litter, and no copy.
+                let _ = remove_file(&path).and_then(|()| fs::remove_dir(&dir));
+            }
+        };
+        self.env.work(work, remove).await;
         self.turns.forget(&written);
     }
 }
@@ -190,6 +193,7 @@ mod tests {
         real:
         a_copy_is_removed_behind_whoever_still_works_in_it,
         what_was_written_of_an_index_that_is_gone_takes_neither_memory_nor_room,
+        what_an_index_was_is_not_written_once_it_is_gone,
         what_an_index_is_is_written_again_though_it_reads_the_same,
     );
 
@@ -266,6 +270,19 @@ mod tests {
         disk.remove_empty_index("uuid").await;
         assert!(!index.parent().unwrap().exists());
         assert!(disk.turns.files.borrow().is_empty());
+    }
+
+    /// It may be written on another thread, which comes last.
+    async fn what_an_index_was_is_not_written_once_it_is_gone(env: Env) {
+        let root = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+        let index = write_index(&disk).await;
+        let late = disk.turns.next(&index);
+        disk.remove_empty_index("uuid").await;
+        assert!(late.take().is_none(), "it would make the directory again");
+        assert!(!index.parent().unwrap().exists());
+        write_index(&disk).await;
+        assert!(index.exists(), "it has a copy here again");
     }
 
     /// Its name may be durable or not: nobody knows who wrote it, and what came of the sync.
