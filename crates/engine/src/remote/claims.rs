@@ -102,6 +102,11 @@ pub(crate) fn session(opened: &SessionOpened) -> Result<()> {
 
 fn commit(commit: &Commit) -> Result<()> {
     checkpoints(commit.local_checkpoint, commit.max_seq_no)?;
+    let (documents, operations) =
+        (commit.documents, commit.max_seq_no.map_or(0, |max_seq_no| max_seq_no + 1));
+    if documents > operations {
+        return Err(refused(format!("it has {documents} documents of {operations} operations")));
+    }
     let names: BTreeSet<&str> = commit.files.iter().map(|file| &*file.name).collect();
     if names.len() < commit.files.len() {
         return Err(refused("it lists a file twice".to_owned()));
@@ -181,6 +186,8 @@ mod tests {
         let of =
             |files: Vec<FileMeta>| commit(&Commit { files: files.into(), ..Commit::default() });
         assert_eq!(of(vec![file("a", 3), file("b", 5)]), Ok(()));
+        let documents = Commit { documents: 4, max_seq_no: Some(2), ..Commit::default() };
+        assert!(why(commit(&documents)).contains("4 documents of 3 operations"));
         assert!(why(of(vec![file("a", 3), file("a", 3)])).contains("twice"));
         assert!(why(of(vec![file("a", u64::MAX), file("b", u64::MAX)])).contains("files of"));
     }

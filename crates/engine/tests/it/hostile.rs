@@ -316,6 +316,13 @@ const LIES: &[(&str, Lie, &str)] = &[
         "it lists files of",
     ),
     (
+        "documents without end",
+        Lie::Session(|session| {
+            session.commit.iter_mut().for_each(|commit| commit.documents = u64::MAX);
+        }),
+        "it has 18446744073709551615 documents of",
+    ),
+    (
         "a history without end",
         Lie::Session(|session| session.max_seq_no = Some(u64::MAX)),
         "the highest sequence number is 18446744073709551615",
