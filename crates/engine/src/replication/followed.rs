@@ -108,9 +108,11 @@ pub(crate) async fn end_following(
         store.apply(fill).await.map_err(|error| report_store_failure(core, shard, error))?;
     }
     advance_global_checkpoint(core, shard);
-    // The log has every operation that a copy in sync may lack.
-    let known = store.global_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
-    let mut from = known.max(store.log_complete_from());
+    let mut from = store.global_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
+    if from < store.log_complete_from() {
+        // What a copy in sync may lack is in files that came from an earlier primary, and not in the log.
+        return replace_followed_copies(core, shard, &store).await;
+    }
     // New writes go to every replica anyway.
     let Some(max) = store.max_seq_no() else { return Ok(()) };
     while from <= max {
@@ -124,8 +126,8 @@ pub(crate) async fn end_following(
     Ok(())
 }
 
-/// On a primary whose following ended, and which was promoted or reopened without operations of the leader that other
-/// copies may have: they recover from it, file by file, because nobody else has those operations.
+/// On a primary whose following ended, where other copies may have operations of the leader that it lacks, or lack what
+/// it cannot send them: they recover from it, file by file, because nobody else has those operations.
 async fn replace_followed_copies(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -141,7 +143,7 @@ async fn replace_followed_copies(
     let others: BTreeSet<&String> =
         assigned.chain(&routing.in_sync).filter(|id| **id != shard.allocation_id).collect();
     for id in others {
-        let why = "following ended before its primary had what this copy may have: it recovers from the primary";
+        let why = "following ended before this copy was known to have the same as its primary: it recovers from that";
         mark_copy_stale(core, shard, primary_term, id, why).await?;
     }
     advance_global_checkpoint(core, shard);

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::common::between::{Between, cluster_behind_each};
+use crate::common::between::{Between, cluster_behind, cluster_behind_each};
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually, refuses, same};
 use crate::waits::create_on;
@@ -25,6 +25,7 @@ testbed::both_worlds!(
     a_lease_that_stays_is_told_where_a_shard_does_not_answer,
     one_that_is_let_go_beside_writes_has_the_same_on_every_copy,
     a_copy_with_more_of_the_leader_than_it_was_let_go_with_is_replaced,
+    a_copy_that_lacks_what_its_primary_got_in_files_is_replaced_once_it_is_let_go,
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
     one_whose_client_goes_away_follows_what_its_leader_says,
@@ -383,6 +384,62 @@ async fn a_copy_with_more_of_the_leader_than_it_was_let_go_with_is_replaced(env:
     let digests = follower.digests("b").await;
     assert_eq!((digests.len(), digests[0].1), (2, 300), "{digests:?}");
     assert_eq!(digests[0], digests[1]);
+}
+
+/// A copy came by files while another one stood still, and became the primary: what it has not sent that one again when
+/// following ends is in no log.
+async fn a_copy_that_lacks_what_its_primary_got_in_files_is_replaced_once_it_is_let_go(env: Env) {
+    let leader = Cluster::holding(&env, "leader", 1, ("a", 1, 0), 100).await;
+    let (between, mut follower) = cluster_behind(&env, "follower", 3, 2).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": leader.seeds() })).await;
+    let settings = |replicas: u32, nodes: Value| {
+        let (count, include) =
+            ("index.number_of_replicas", "index.routing.allocation.include._name");
+        json!({ count: replicas, include: nodes })
+    };
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": settings(0, json!("follower-1")),
+    });
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    let second = settings(1, json!("follower-1,follower-2"));
+    follower.must("PUT", "/b/_settings", second).await;
+    follower.green("b").await;
+    same((&leader, "a"), (&follower, "b")).await;
+
+    between.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
+    assert_eq!(leader.index("a", 100, 150).await, 50);
+    eventually(&env, "the primary has what the second copy lacks", async || {
+        let copies = follower.node(1).copies("b").await.unwrap();
+        copies[0].local_checkpoint == Some(149)
+    })
+    .await;
+    follower.must("PUT", "/b/_settings", settings(2, Value::Null)).await;
+    follower.green("b").await;
+    follower.post("/b/_ccr/pause_follow").await;
+    follower.kill_node(1).await;
+    eventually(&env, "the third copy is the primary", async || {
+        let state = follower.any().state();
+        let primary = state.shard("b", 0).unwrap().started_primary();
+        primary.is_some_and(|primary| primary.is_on("follower-0"))
+    })
+    .await;
+
+    let lost = between.held();
+    let parameters =
+        json!({ "max_outstanding_write_requests": 1, "max_write_request_operation_count": 10 });
+    follower.must("POST", "/b/_ccr/resume_follow", parameters).await;
+    eventually(&env, "a part of it is on its way", async || between.held() > lost).await;
+    for what in ["pause_follow", "unfollow"] {
+        follower.post(&format!("/b/_ccr/{what}")).await;
+    }
+    between.be_honest();
+    eventually(&env, "both copies have all of it", async || {
+        follower.answered_digests("b").await.is_ok_and(|digests| {
+            digests.len() == 2 && digests[0] == digests[1] && digests[0].1 == 150
+        })
+    })
+    .await;
 }
 
 /// A batch that the primary applies while a copy begins to be tracked is either sent to it or found in the log, and it
