@@ -90,9 +90,14 @@ fn merge_field(
             if added_type == "object" {
                 return merge_object(path, current, added, false);
             }
-            FIXED.iter().try_for_each(|key| check_fixed(path, key, current, added))?;
+            // The field turns fielddata off again where it is left out: here its column stays, and so does it.
+            let is_left = |key: &str| key == "fielddata" && !added.contains_key(key);
+            let mut fixed = FIXED.iter().filter(|key| !is_left(key));
+            fixed.try_for_each(|key| check_fixed(path, key, current, added))?;
             // As in the field what is left out has its default again, but for points.
-            let stays = |key: &String| added.contains_key(key) || key == "type" || key == "fields";
+            let stays = |key: &str| {
+                added.contains_key(key) || ["type", "fields", "fielddata"].contains(&key)
+            };
             current.retain(|key, _| added_type == "geo_point" || stays(key));
             merge_object(path, current, added, true)
         }
@@ -263,6 +268,9 @@ mod tests {
         let again = json!({"properties": {"k": {"type": "keyword"}, "p": {"type": "geo_point"}}});
         let expected = json!({"k": {"type": "keyword", "fields": ways}, "p": point});
         assert_eq!(merge(&before, &again).unwrap()["properties"], expected);
+        let column = json!({"properties": {"t": {"type": "text", "fielddata": true}}});
+        let without = json!({"properties": {"t": {"type": "text"}}});
+        assert_eq!(merge(&column, &without), Ok(column));
         let whole = json!({"enabled": false});
         assert!(merge(&Value::Null, &whole).is_ok());
         assert!(said(&current, &whole).contains("[enabled] is [true] and would be [false]"));
