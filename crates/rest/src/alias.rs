@@ -9,7 +9,7 @@ use super::answer::{Reply, object_of};
 use super::call::{Call, object, refuse_unknown_keys, texts, truth};
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{
-    Closed, indices_themselves, indices_with, is_pattern, is_said, read_filter, with_uuids,
+    Closed, indices_themselves, indices_with, is_pattern, matches, read_filter, with_uuids,
 };
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
@@ -184,6 +184,28 @@ fn missing(aliases: &str) -> Failure {
     Failure::new(404, "aliases_not_found_exception", format!("aliases [{aliases}] missing"))
 }
 
+/// Whether an expression says an alias. As in the field `-` excludes, behind a pattern or not.
+fn is_said(expression: &str, alias: &str) -> bool {
+    expression.split(',').fold(false, |said, part| match part.strip_prefix('-') {
+        Some(excluded) => said && !matches(excluded, alias),
+        None => said || part == "_all" || matches(part, alias),
+    })
+}
+
+/// The names of an expression that an alias is to have. As in the field `-` excludes from them behind a pattern alone.
+fn wanted(expression: &str) -> BTreeSet<&str> {
+    let parts: Vec<&str> = expression.split(',').collect();
+    let first_pattern = parts.iter().position(|part| part.contains('*')).unwrap_or(parts.len());
+    let is_wanted = |&(at, name): &(usize, &str)| {
+        let fits = |of: &str| of == "_all" || matches(of, name);
+        let mut later = parts.iter().skip(first_pattern.max(at + 1));
+        !is_pattern(name)
+            && !(at > first_pattern && name.starts_with('-'))
+            && !later.any(|part| part.strip_prefix('-').is_some_and(fits))
+    };
+    parts.iter().copied().enumerate().filter(is_wanted).map(|(_, name)| name).collect()
+}
+
 /// Index, alias, and what it is, of these indices; those that an expression says.
 fn fitting<'a>(
     state: &'a ClusterState,
@@ -226,10 +248,7 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
     if name.is_none() {
         answer.extend(found.iter().map(|index| (index.clone(), json!({ "aliases": {} }))));
     }
-    let names = name.into_iter().flat_map(|names| names.split(','));
-    let is_said = |one: &str| name.is_some_and(|names| is_said(names, one));
-    let is_wanted = |one: &&str| !is_pattern(one) && !one.starts_with('-') && is_said(one);
-    let mut missing: BTreeSet<&str> = names.filter(is_wanted).collect();
+    let mut missing = name.map(wanted).unwrap_or_default();
     for (index, alias, properties) in fitting(&state, &found, name) {
         missing.remove(alias);
         let entry = answer.entry(index).or_insert_with(|| json!({ "aliases": {} }));

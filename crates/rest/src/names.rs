@@ -282,7 +282,7 @@ pub(super) fn read_filters(
 }
 
 /// Whether an expression names an index or an alias by this name, and not by another one that it has.
-pub(super) fn is_said(expression: &str, name: &str) -> bool {
+fn is_said(expression: &str, name: &str) -> bool {
     let (mut said, mut pattern_seen) = (false, false);
     for part in expression.split(',') {
         match part.strip_prefix('-').filter(|_| pattern_seen) {

@@ -92,6 +92,9 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     let old = json!({"a-1": {"aliases": {"old": {}}}});
     assert_eq!(c.get("/_alias/*,-a*").await, old);
     assert_eq!(c.get("/_alias/*,all,-al*").await, old, "what is excluded is not missing");
+    let (status, none) = c.ask("GET", "/_alias/all,-all,old", Value::Null).await;
+    let expected = json!({"error": "aliases [-all,all] missing", "status": 404, "a-1": old["a-1"]});
+    assert_eq!((status, none), (404, expected), "behind no pattern");
     assert_eq!(c.get("/_cat/aliases/*,-all?h=alias&format=json").await, json!([{"alias": "old"}]));
     assert_eq!(c.ask("DELETE", "/a-*/_alias/al*,-all", Value::Null).await.0, 404);
 
