@@ -132,8 +132,8 @@ fn check_part(part: &str) -> Result<()> {
 }
 
 /// The indices that an expression names, by their names or their aliases, in the order of their names; none means all.
-/// As in the field `-` excludes behind a pattern, and before any it is a letter; by an alias a pattern alone excludes;
-/// and a comma at the end says nothing.
+/// As in the field `-` excludes behind a pattern, and before any it is a letter; a name takes out what was named so,
+/// and a pattern the indices that fit it; `_all` stands alone; and a comma at the end says nothing.
 ///
 /// Fails with 404 if one that is named without `*` does not exist, unless `ignore_unavailable`; and if none
 /// is left though `allow_no_indices` is false. Fails with 400 if one is closed, unless `ignore_unavailable`.
@@ -160,36 +160,45 @@ pub(super) fn indices_with(
     let is_closed = |name: &str| state.indices.get(name).is_some_and(|meta| meta.closed);
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
     let expression = expression.trim_end_matches(',');
+    // Names of indices and of aliases.
     let (mut found, mut pattern_seen) = (BTreeSet::<&str>::new(), false);
     for part in expression.split(',') {
         check_part(part)?;
-        if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
-            if is_pattern(excluded) {
-                found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
-            } else if !found.remove(excluded) && !ignore && called(state, excluded).next().is_none()
-            {
-                return Err(no_such_index(state, excluded));
+        if part.starts_with('_') && part != expression {
+            let reason = format!("Invalid index name [{part}], must not start with '_'.");
+            return Err(Failure::new(400, "invalid_index_name_exception", reason));
+        }
+        let excluded = part.strip_prefix('-').filter(|_| pattern_seen);
+        let name = excluded.unwrap_or(part);
+        if !name.contains('*') && expression != "_all" {
+            let is_there = state.indices.contains_key(name) || state.aliased(name).next().is_some();
+            if !is_there && !ignore {
+                return Err(no_such_index(state, name));
             }
-        } else if is_pattern(part) {
+            match excluded {
+                Some(_) => found.remove(name),
+                None => found.insert(name),
+            };
+        } else if open || closed {
             pattern_seen = true;
+            let fits = |name: &&str| if is_closed(name) { closed } else { open };
+            let fitting = called(state, name).map(String::as_str).filter(fits);
+            match excluded {
+                Some(_) => fitting.for_each(|name| {
+                    found.remove(name);
+                }),
+                None => found.extend(fitting),
+            }
+        } else if !ignore && part != expression {
             // A pattern that stands for none of both is a name that no index has; as in the field, one that stands
             // alone may be missing all the same.
-            if open || closed {
-                let fits = |name: &&str| if is_closed(name) { closed } else { open };
-                found.extend(called(state, part).map(String::as_str).filter(fits));
-            } else if !ignore && part != expression {
-                return Err(no_such_index(state, part));
-            }
-        } else if state.indices.contains_key(part) {
-            found.insert(part);
-        } else {
-            let mut aliased = state.aliased(part).map(|(index, _)| index).peekable();
-            if aliased.peek().is_none() && !ignore {
-                return Err(no_such_index(state, part));
-            }
-            found.extend(aliased);
+            return Err(no_such_index(state, part));
         }
     }
+    let of_aliases = found.iter().flat_map(|&name| state.aliased(name)).map(|(index, _)| index);
+    let of_aliases: Vec<&str> = of_aliases.collect();
+    found.extend(of_aliases);
+    found.retain(|name| state.indices.contains_key(*name));
     if by_default == Closed::Refused {
         if ignore {
             found.retain(|name| !is_closed(name));
@@ -375,6 +384,11 @@ mod tests {
         assert_eq!(named("pl*,logs-2", "").unwrap(), ["geo", "logs-2"]);
         assert_eq!(named("*,-pla*,-logs-1", "").unwrap(), ["logs-2"]);
         assert_eq!(named("*,-places", "").unwrap().len(), 3, "no index has this name");
+        assert_eq!(named("logs,g*,-logs", "").unwrap(), ["geo"]);
+        assert_eq!(named("logs,g*,-l*", "").unwrap().len(), 3, "an alias that is named stays");
+        assert_eq!(named("*,-_all", "").unwrap_err(), "no such index [_all]");
+        let said = named("_all,-geo", "ignore_unavailable").unwrap_err();
+        assert_eq!(said, "Invalid index name [_all], must not start with '_'.");
         assert_eq!(named("logs-*,-geo", "").unwrap(), ["logs-1", "logs-2"]);
         assert_eq!(named("*,-zzz", "").unwrap_err(), "no such index [zzz]");
         assert_eq!(named("*,-zzz", "ignore_unavailable").unwrap().len(), 3);
@@ -484,7 +498,7 @@ mod tests {
             ("shop*", 0),
             ("shop-a,whole", 0),
             ("shop-a,shop", 0),
-            ("shop-a,_all", 0),
+            ("shop-a,*", 0),
             ("", 0),
         ] {
             let names = indices(&state, Some(expression), &Query::default()).unwrap();
