@@ -143,6 +143,10 @@ pub(super) async fn ensure_index(call: &Call, index: &str) -> Result<()> {
     if call.state().indices.contains_key(index) {
         return refuse_follower(&call.node, index);
     }
+    // A request that is refused makes no index.
+    Refresh::read(&call.query)?;
+    Active::read(&call.query, 0)?;
+    write_limit(&call.query)?;
     let (node, name) = (call.node.clone(), index.to_owned());
     let making = async move { ensure_index_on(&node, &name).await };
     match call.within_limits("makes an index", making).await? {

@@ -87,6 +87,13 @@ async fn updates_documents(env: Env) {
         let (found, said) = c.ask("POST", path, body).await;
         assert_eq!(found, status, "{path}: {said}");
     }
+    for wrong in ["refresh=x", "wait_for_active_shards=x", "timeout=x"] {
+        for path in ["_doc", "_update"] {
+            let path = format!("/new/{path}/1?{wrong}");
+            assert_eq!(c.ask("POST", &path, json!({"doc": {"n": 1}})).await.0, 400, "{path}");
+        }
+    }
+    assert_eq!(c.ask("HEAD", "/new", Value::Null).await.0, 404, "what is refused makes no index");
     let answer = c.ask("POST", "/new/_update/1", json!({"doc": {"n": 1}})).await;
     refuses(answer, 404, "document_missing_exception");
     c.must("HEAD", "/new", Value::Null).await;
