@@ -134,7 +134,17 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
             Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(","),
             one => text_of(one),
         };
-        match name.as_str() {
+        // As in the field some are written in two ways.
+        let name = match name.as_str() {
+            "searchType" => "search_type",
+            "requestCache" => "request_cache",
+            "ignoreThrottled" => "ignore_throttled",
+            "ignoreUnavailable" => "ignore_unavailable",
+            "allowNoIndices" => "allow_no_indices",
+            "expandWildcards" => "expand_wildcards",
+            name => name,
+        };
+        match name {
             "index" | "indices" => expression = Some(text),
             "preference"
             | "routing"
@@ -144,7 +154,7 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
             | "ignore_unavailable"
             | "allow_no_indices"
             | "expand_wildcards"
-            | "request_cache" => query.set(&name, &text),
+            | "request_cache" => query.set(name, &text),
             _ => {
                 return Err(bad_request(format!(
                     "key [{name}] is not supported in the metadata section"

@@ -295,7 +295,7 @@ async fn many_searches_in_one_request(env: Env) {
     }
     // A line about a search stands above the path, and says nothing of the others.
     let body = "{\"index\":\"a,gone\"}\n{\"size\":0}\n{\"index\":\"a,gone\",\"ignore_unavailable\":false}\n{}\n\
-                {\"index\":\"a*\",\"expand_wildcards\":\"none\"}\n{}\n";
+                {\"index\":\"a*\",\"expandWildcards\":\"none\"}\n{}\n";
     let path =
         "/a/_msearch?ignore_unavailable=true&allow_no_indices=false&rest_total_hits_as_int=true";
     let (_, answer) = raw(c.any(), "POST", path, Bytes::from(body)).await;
