@@ -1,5 +1,7 @@
 //! What the Python of a track registers: `registry.register_runner("reindex", reindex)`. None of it is run.
 
+use std::collections::BTreeSet;
+
 use super::render::Files;
 
 /// Files of a track's own Python: of Rally, and of OpenSearch Benchmark.
@@ -26,13 +28,17 @@ impl Python {
         FILES.into_iter().find_map(|file| {
             let mut text = track.text(&track.dir().join(file)).ok()?;
             // What it registers may stand in a file beside it: `from .runners import register`.
-            let imported = |line: &str| {
-                let module = line.trim_start().strip_prefix("from ")?.split_whitespace().next()?;
-                let path = module.trim_start_matches('.').replace('.', "/");
-                Some(format!("\n{}", track.text(&track.dir().join(path + ".py")).ok()?))
+            let module = |line: &str| {
+                let name = line.trim_start().strip_prefix("from ")?.split_whitespace().next()?;
+                Some(name.trim_start_matches('.').replace('.', "/") + ".py")
             };
-            let beside: Vec<String> = text.lines().filter_map(imported).collect();
-            text.extend(beside);
+            // Each once, however often it is imported.
+            let imported: BTreeSet<String> = text.lines().filter_map(module).collect();
+            for beside in
+                imported.iter().filter_map(|path| track.text(&track.dir().join(path)).ok())
+            {
+                text = text + "\n" + &beside;
+            }
             Some(Python { file, text })
         })
     }
