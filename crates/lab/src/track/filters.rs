@@ -2,7 +2,7 @@
 
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
-use time::{Date, Duration, Month};
+use time::{Date, Month, OffsetDateTime, SignedDuration};
 
 pub(super) fn add(jinja: &mut Environment<'_>) {
     jinja.add_function("cycler", minijinja_contrib::globals::cycler);
@@ -17,43 +17,50 @@ pub(super) fn add(jinja: &mut Environment<'_>) {
     jinja.add_filter("random", minijinja_contrib::filters::random);
 }
 
-/// How many days lie between a day, `15-05-1998`, and today.
-fn days_ago(day: &str, now: &str) -> Result<i64, Error> {
-    let past = match day.split('-').collect::<Vec<_>>()[..] {
-        [day, month, year] => date(year, month, day),
-        _ => None,
-    };
-    let past = past.ok_or_else(|| wrong(day, "15-05-1998"))?;
-    Ok((date_of(now)? - past).whole_days())
+/// How many whole days lie between two moments.
+fn days_ago(start: &Value, end: &Value) -> Result<i64, Error> {
+    Ok((moment(end)? - moment(start)?).whole_seconds().div_euclid(24 * 3600))
 }
 
-/// The day itself, as `now` has it.
-fn get_start_date(day: &str) -> Result<String, Error> {
-    Ok(date_of(day)?.to_string())
+/// The day of a moment, as `1998-05-15`.
+fn get_start_date(start: &Value) -> Result<String, Error> {
+    Ok(moment(start)?.date().to_string())
 }
 
 /// The day so many days later.
-fn get_end_date(start: &str, days: Option<i32>) -> Result<String, Error> {
-    let end = date_of(start)?.checked_add(Duration::days(days.unwrap_or(1).into()));
-    end.map(|end| end.to_string()).ok_or_else(|| wrong(start, "1998-05-15"))
+fn get_end_date(start: &Value, days: Option<i32>, named: Kwargs) -> Result<String, Error> {
+    let named_days: Option<i32> = named.get("duration_days")?;
+    named.assert_all_used()?;
+    let days = SignedDuration::days(days.or(named_days).unwrap_or(1).into());
+    let end = moment(start)?.date().checked_add(days);
+    end.map(|end| end.to_string()).ok_or_else(|| no_moment(start))
 }
 
-fn date(year: &str, month: &str, day: &str) -> Option<Date> {
+/// A day, or seconds since 1970 as `now` has them.
+fn moment(given: &Value) -> Result<OffsetDateTime, Error> {
+    let of_seconds = |seconds: f64| OffsetDateTime::from_unix_timestamp(seconds as i64).ok();
+    let found = match given.as_str() {
+        Some(text) => day(text).map(|day| day.midnight().assume_utc()),
+        None => f64::try_from(given.clone()).ok().and_then(of_seconds),
+    };
+    found.ok_or_else(|| no_moment(given))
+}
+
+/// A day as Rally writes it, `15-05-1998`, or as JSON has it.
+fn day(text: &str) -> Option<Date> {
+    let (year, month, day) = match text.split('-').collect::<Vec<_>>()[..] {
+        [year, month, day] if year.len() == 4 => (year, month, day),
+        [day, month, year] => (year, month, day),
+        _ => return None,
+    };
     let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
     Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
 }
 
-/// A day as `1998-05-15`.
-fn date_of(text: &str) -> Result<Date, Error> {
-    let found = match text.split('-').collect::<Vec<_>>()[..] {
-        [year, month, day] => date(year, month, day),
-        _ => None,
-    };
-    found.ok_or_else(|| wrong(text, "1998-05-15"))
-}
-
-fn wrong(text: &str, form: &str) -> Error {
-    let said = format!("a day is to be written as {form}, found \"{text}\"");
+fn no_moment(given: &Value) -> Error {
+    let said = format!(
+        "a day is written as 15-05-1998 or 1998-05-15, or is a number of seconds as now is; found \"{given}\""
+    );
     Error::new(ErrorKind::InvalidOperation, said)
 }
 

@@ -252,7 +252,8 @@ impl Files {
         let globals = [
             ("build_flavor", "default".into()),
             ("serverless_operator", false.into()),
-            ("now", self.now.date().to_string().into()),
+            // Seconds since 1970, as in Rally.
+            ("now", (self.now.unix_timestamp_nanos() as f64 / 1e9).into()),
             ("RAND_SEED", RAND_SEED.into()),
         ];
         for (name, value) in globals {

@@ -56,10 +56,21 @@ fn filters_are_those_of_python() {
         ("7.2 | round(method='ceil') | int", "8"),
         ("0.125 | round(2)", "0.12"),
         ("[3] | random", "3"),
+        // The first ends a second before a day does.
         (
-            "'2020-02-28' | get_start_date ~ ' ' ~ '2020-02-28' | get_end_date(2)",
-            "2020-02-28 2020-03-01",
+            "1582934399.5 | get_start_date ~ ' ' ~ 1582934400 | get_start_date",
+            "2020-02-28 2020-02-29",
         ),
+        (
+            "'2020-02-28' | get_end_date ~ ' ' ~ '28-02-2020' | get_end_date(2)",
+            "2020-02-29 2020-03-01",
+        ),
+        ("0.5 | get_end_date(duration_days=31)", "1970-02-01"),
+        (
+            "'28-02-2020' | days_ago('2020-03-01') ~ ' ' ~ '28-02-2020' | days_ago(1582934399.5)",
+            "2 0",
+        ),
+        ("'y' if now is number and '15-05-1998' | days_ago(now) > 10000", "y"),
         ("nothing | default(5)", "5"),
         ("'' | default('x', true)", "x"),
         ("('a' ~ range(3) | join('-')) | upper | replace('-', '')", "A012"),
@@ -67,8 +78,13 @@ fn filters_are_those_of_python() {
     ] {
         assert_eq!(rendered(expression), said, "{expression}");
     }
-    let text = "{\n\"version\": {{ 1.5 | round(0, 'up') }} }";
-    says(opened_beside(&[], text, &embedded()), &["track.json:2:", "common, ceil and floor"]);
+    for (wrong, said) in [
+        ("1.5 | round(0, 'up')", "common, ceil and floor"),
+        ("'1998' | days_ago(now)", "15-05-1998 or 1998-05-15"),
+    ] {
+        let text = format!("{{\n\"version\": {{{{ {wrong} }}}} }}");
+        says(opened_beside(&[], &text, &embedded()), &["track.json:2:", said]);
+    }
 }
 
 #[test]
