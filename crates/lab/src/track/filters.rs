@@ -1,6 +1,6 @@
 //! Filters and functions of Jinja that tracks use, where there is none here or another than Python's.
 
-use minijinja::value::Kwargs;
+use minijinja::value::{Kwargs, Rest, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use time::{Date, Month, OffsetDateTime, SignedDuration};
 
@@ -10,6 +10,8 @@ pub(super) fn add(jinja: &mut Environment<'_>) {
     jinja.add_filter("days_ago", days_ago);
     jinja.add_filter("get_start_date", get_start_date);
     jinja.add_filter("get_end_date", get_end_date);
+    jinja.add_filter("d", default);
+    jinja.add_filter("default", default);
     jinja.add_filter("int", int);
     jinja.add_filter("float", float);
     jinja.add_filter("round", round);
@@ -62,6 +64,18 @@ fn no_moment(given: &Value) -> Error {
         "a day is written as 15-05-1998 or 1998-05-15, or is a number of seconds as now is; found \"{given}\""
     );
     Error::new(ErrorKind::InvalidOperation, said)
+}
+
+/// What stands in place of a value that is not given, and with `boolean` of a false one; by the names of Python, too.
+fn default(state: &State<'_, '_>, value: &Value, given: Rest<Value>) -> Result<Value, Error> {
+    let (given, named): (&[Value], Kwargs) = from_args(&given)?;
+    let mut args = given.to_vec();
+    let otherwise = [("default_value", Value::from("")), ("boolean", Value::from(false))];
+    for (name, otherwise) in otherwise.into_iter().skip(given.len()) {
+        args.push(if named.has(name) { named.get(name)? } else { otherwise });
+    }
+    named.assert_all_used()?;
+    minijinja::filters::default(state, value, Rest(args))
 }
 
 /// A whole number; of what is no number the default, as in Python.

@@ -73,6 +73,9 @@ fn filters_are_those_of_python() {
         ("'y' if now is number and '15-05-1998' | days_ago(now) > 10000", "y"),
         ("nothing | default(5)", "5"),
         ("'' | default('x', true)", "x"),
+        ("nothing | default(default_value=5) ~ (nothing | d('a', boolean=true))", "5a"),
+        ("'' | default(boolean=true, default_value='x')", "x"),
+        ("'y' if nothing | default(default_value=none) is none", "y"),
         ("('a' ~ range(3) | join('-')) | upper | replace('-', '')", "A012"),
         ("'y' if 5 is number and nothing is not defined", "y"),
     ] {
@@ -80,6 +83,7 @@ fn filters_are_those_of_python() {
     }
     for (wrong, said) in [
         ("1.5 | round(0, 'up')", "common, ceil and floor"),
+        ("nothing | default(otherwise=5)", "otherwise"),
         ("'1998' | days_ago(now)", "15-05-1998 or 1998-05-15"),
     ] {
         let text = format!("{{\n\"version\": {{{{ {wrong} }}}} }}");
