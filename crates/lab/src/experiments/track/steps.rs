@@ -204,15 +204,17 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
         Some(json) => Bytes::from(json.to_string()),
     };
     let ends = |why: String| Err(ended(through, request, why));
-    let is_counted = request.is_counted && request.tries == 1;
     for attempt in 1.. {
+        let is_last = attempt >= request.tries;
         let asked = through.asker.ask(request.method, &request.path, body.clone()).await;
         if let (Err(clusters::Error::Timeout { .. }), Some(every)) = (&asked, request.polled) {
             return until_merged(through, &request.path, every).await;
         }
         let why = match asked {
             Ok(answer) => match request.check.judge(200, &answer.body) {
-                Err(failure) if is_counted => return Err(Lost::Request(failure)),
+                Err(failure) if request.is_counted && is_last => {
+                    return Err(Lost::Request(failure));
+                }
                 Err(failure) => failure.to_string(),
                 Ok(()) => {
                     let Some(condition) = &request.condition else {
@@ -232,20 +234,22 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                     "the answer is not the one that is wanted".to_owned()
                 }
             },
-            Err(error) => match status_of(&error) {
-                Some((404, _)) if request.may_be_missing => return Ok(0),
-                Some((status, _)) if request.check.judge(status, b"").is_ok() => return Ok(0),
-                _ if is_counted && !is_unreachable(&error) => {
-                    return Err(Lost::Request(failure_of(&error)));
-                }
+            Err(error) => {
+                let status = status_of(&error).map(|(status, _)| status);
                 // What is wrong about a request stays so.
-                Some((400..=403 | 405..=407 | 409..=428 | 430..=499, _)) => {
-                    return ends(error.to_string());
+                let stays = matches!(status, Some(400..=403 | 405..=407 | 409..=428 | 430..=499));
+                match status {
+                    Some(404) if request.may_be_missing => return Ok(0),
+                    Some(status) if request.check.judge(status, b"").is_ok() => return Ok(0),
+                    _ if request.is_counted && (is_last || stays) && !is_unreachable(&error) => {
+                        return Err(Lost::Request(failure_of(&error)));
+                    }
+                    _ if stays => return ends(error.to_string()),
+                    _ => error.to_string(),
                 }
-                _ => error.to_string(),
-            },
+            }
         };
-        if attempt >= request.tries {
+        if is_last {
             let health = match &request.condition {
                 Some(Condition::Health { .. }) => health(through, &request.path).await,
                 _ => None,
@@ -483,6 +487,35 @@ mod tests {
             assert!((took_s - 100.0).abs() < 1.0, "one minute, and four looks: {took_s}");
             let blocking = answered(&through, &request(None)).await;
             assert!(matches!(blocking, Err(Lost::Run(_))));
+        });
+    }
+
+    #[test]
+    fn a_request_that_only_reads_counts_where_its_last_try_fails() {
+        world::virtual_world::run(1, async |env| {
+            let dir = tempfile::tempdir().unwrap();
+            let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
+            let asker = clusters.asker(LEADER, Duration::from_secs(5)).unwrap();
+            let (live, room) = (Live::default(), Semaphore::new(1));
+            let through = Through {
+                env: &env,
+                asker: &asker,
+                task: "reads",
+                live: &live,
+                room: &room,
+                nodes: None,
+            };
+            let request = |is_counted: bool| Request {
+                is_counted,
+                tries: 3,
+                pause: Duration::from_secs(2),
+                ..Request::new("POST", "/narrows-1-a/_forcemerge".to_owned(), None)
+            };
+            let began = env.now();
+            let counted = answered(&through, &request(true)).await;
+            assert!(matches!(counted, Err(Lost::Request(Failure::NoAnswer))));
+            assert_eq!((env.now() - began).as_secs_f64().round(), 3.0 * 5.0 + 2.0 * 2.0);
+            assert!(matches!(answered(&through, &request(false)).await, Err(Lost::Run(_))));
         });
     }
 
