@@ -58,6 +58,22 @@ impl Asker {
         self.ask_at(self.turn(), method, path, body).await
     }
 
+    /// As [`Asker::ask`], with another limit for this answer.
+    pub async fn ask_within(
+        &self,
+        limit: Duration,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer> {
+        match &self.arm {
+            Arm::Nodes { client, addresses, .. } => {
+                client.send_within(limit, &addresses[self.turn()], method, path, body).await
+            }
+            Arm::Live(cluster, _) => cluster.request(limit, method, path, body).await,
+        }
+    }
+
     /// As [`Asker::ask`], of the node at this place among [`Asker::nodes`].
     pub async fn ask_at(&self, at: usize, method: &str, path: &str, body: Bytes) -> Result<Answer> {
         match &self.arm {

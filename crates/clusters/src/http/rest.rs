@@ -87,8 +87,20 @@ impl RestClient {
         path: &str,
         body: Bytes,
     ) -> Result<Answer> {
+        self.send_within(self.limit, address, method, path, body).await
+    }
+
+    /// As [`RestClient::send`], with another limit for this answer.
+    pub(crate) async fn send_within(
+        &self,
+        limit: Duration,
+        address: &str,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer> {
         let asking = self.exchange.send(address, method, path, body);
-        let asked = self.env.timeout(self.limit, asking).await;
+        let asked = self.env.timeout(limit, asking).await;
         let answered = asked.unwrap_or_else(|elapsed| Err(Failure::Late(elapsed.0)));
         let (status, body) = answered.map_err(|failure| failure.error(address, method, path))?;
         let answer = Answer { path: path.to_owned(), status, body };

@@ -1,5 +1,7 @@
 //! Composites: requests one after another, and streams of them that go on at the same time.
 
+use std::time::Duration;
+
 use query::json::Node;
 use serde_json::Value;
 
@@ -12,8 +14,8 @@ use crate::load::{Content, Operation};
 const TYPES: [&str; 7] =
     ["raw-request", "search", "field-caps", "refresh", "cluster-health", "index-stats", "sleep"];
 
-/// What an operation of a type does that stands in a composite.
-type Read<'r> = &'r dyn Fn(&str, &Object<'_>) -> Result<Action, Refusal>;
+/// What an operation of a type does that stands in a composite, and how long an answer may take.
+type Read<'r> = &'r dyn Fn(&str, &Object<'_>) -> Result<(Action, Duration), Refusal>;
 
 /// Steps one after another; streams among them go on at the same time.
 pub(super) fn steps(
@@ -65,14 +67,19 @@ fn sequence(
             let why = format!("a composite sends no {kind} here; it sends {}", TYPES.join(", "));
             return Err(reader.refusal(item, &kind, why));
         }
-        match read(&kind, &object)? {
-            Action::Do(more) => steps.extend(more),
+        let (action, timeout) = read(&kind, &object)?;
+        let mut own = match action {
+            Action::Do(own) => own,
             Action::Send(operation) => {
-                let step = as_step(operation);
                 let refuse = |(word, why): Why| reader.refusal(object.at(&word), &word, why);
-                steps.push(Step::Request(step.map_err(refuse)?));
+                vec![Step::Request(as_step(operation).map_err(refuse)?)]
             }
+        };
+        if object.get("request-timeout").is_some() {
+            let requests = own.iter_mut().flat_map(Step::requests_mut);
+            requests.for_each(|request| request.timeout = Some(timeout));
         }
+        steps.extend(own);
     }
     Ok(steps)
 }

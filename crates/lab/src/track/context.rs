@@ -167,6 +167,7 @@ impl Request {
             condition: None,
             tries: 1,
             pause: Duration::ZERO,
+            timeout: None,
             is_counted: false,
             polled: None,
         }

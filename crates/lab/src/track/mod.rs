@@ -213,6 +213,8 @@ pub struct Request {
     pub tries: u32,
     /// The pause before it is sent again.
     pub pause: Duration,
+    /// How long its answer may take; none for as long as those of its task.
+    pub timeout: Option<Duration>,
     /// Whether it counts as an error where it is not answered well, as in a load: it only reads, and so does all of its
     /// composite. Otherwise the run ends, as what comes after it counts on it.
     pub is_counted: bool,

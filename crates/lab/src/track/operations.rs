@@ -132,7 +132,7 @@ fn known(
         "raw-request" => (raw_request(context, name, object), None),
         "composite" => {
             let read = |kind: &str, object: &Object<'_>| {
-                operation(context, kind, kind, object).map(|known| known.action)
+                operation(context, kind, kind, object).map(|known| (known.action, known.timeout))
             };
             (Action::Do(composite::steps(context, object, &read)?), None)
         }

@@ -206,7 +206,12 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
     let ends = |why: String| Err(ended(through, request, why));
     for attempt in 1.. {
         let is_last = attempt >= request.tries;
-        let asked = through.asker.ask(request.method, &request.path, body.clone()).await;
+        let (asker, method, path, body) =
+            (through.asker, request.method, &request.path, body.clone());
+        let asked = match request.timeout {
+            None => asker.ask(method, path, body).await,
+            Some(limit) => asker.ask_within(limit, method, path, body).await,
+        };
         if let (Err(clusters::Error::Timeout { .. }), Some(every)) = (&asked, request.polled) {
             return until_merged(through, &request.path, every).await;
         }
@@ -495,7 +500,7 @@ mod tests {
         world::virtual_world::run(1, async |env| {
             let dir = tempfile::tempdir().unwrap();
             let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
-            let asker = clusters.asker(LEADER, Duration::from_secs(5)).unwrap();
+            let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
             let (live, room) = (Live::default(), Semaphore::new(1));
             let through = Through {
                 env: &env,
@@ -509,6 +514,7 @@ mod tests {
                 is_counted,
                 tries: 3,
                 pause: Duration::from_secs(2),
+                timeout: Some(Duration::from_secs(5)),
                 ..Request::new("POST", "/narrows-1-a/_forcemerge".to_owned(), None)
             };
             let began = env.now();

@@ -313,10 +313,13 @@ fn requests_of_a_composite_are_checked_and_sent_as_they_are() {
     assert_eq!(found[1].check, Check::Searches);
     let ignored = Check::StatusOr([404, 409, 0, 0]);
     assert_eq!((found[2].check, found[2].is_counted), (ignored, false));
-    let fields = r#"{ "operation-type": "field-caps", "index": "orders" }"#;
-    let track = opened(&composite("", fields), &embedded()).unwrap();
-    let path = requests(&track)[0].path.as_str();
-    assert_eq!((path, requests(&track)[0].is_counted), ("/orders/_field_caps?fields=*", true));
+    let two = r#"{ "operation-type": "field-caps", "index": "orders", "request-timeout": 5 },
+        { "operation-type": "index-stats" }"#;
+    let track = opened(&composite("", two), &embedded()).unwrap();
+    let found = requests(&track);
+    let path = found[0].path.as_str();
+    assert_eq!((path, found[0].is_counted), ("/orders/_field_caps?fields=*", true));
+    assert_eq!((found[0].timeout, found[1].timeout), (Some(Duration::from_secs(5)), None));
     for (request, words) in [
         (r#""operation-type": "bulk""#, ["sends no bulk", "field-caps"]),
         (r#""operation-type": "search", "pages": 3, "body": {}"#, ["pages", "sends no scrolls"]),
