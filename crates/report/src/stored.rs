@@ -43,14 +43,21 @@ pub fn templates() -> Vec<(&'static str, Value)> {
         let names = ["single", "min", "mean", "median", "max"];
         names.iter().map(|name| ((*name).to_owned(), number(kind))).collect::<Map<String, Value>>()
     };
+    let word = json!({ "type": "keyword", "ignore_above": 8191 });
+    let strings =
+        json!({ "strings": { "match": "*", "match_mapping_type": "string", "mapping": word } });
+    // A parameter of a track may be a number in one race and a text in the next: `target_throughput:none`.
+    let [wholes, numbers, truths] = ["long", "double", "boolean"].map(|kind| {
+        let of =
+            json!({ "path_match": "track-params.*", "match_mapping_type": kind, "mapping": word });
+        json!({ kind: of })
+    });
     let template = |name: &str, properties: Value| {
         json!({
             "index_patterns": [format!("{name}-*")],
             "template": { "mappings": {
                 "date_detection": false,
-                "dynamic_templates": [{ "strings": {
-                    "match": "*", "match_mapping_type": "string", "mapping": { "type": "keyword", "ignore_above": 8191 }
-                } }],
+                "dynamic_templates": [strings, wholes, numbers, truths],
                 "properties": properties
             } }
         })

@@ -65,6 +65,14 @@ fn a_run_is_stored_as_rally_stores_its_races() {
     done(&narrows(&["store", "last", "--to", cluster.url(), "--runs", runs]));
     let after = [count("rally-races-*"), count("rally-results-*"), count("rally-metrics-*")];
     assert_eq!(after, before, "what is stored twice is there once");
+    // What a parameter of a track is in one race it need not be in the next.
+    for (id, rate) in ["500", "0.5", "true", "\"none\""].into_iter().enumerate() {
+        let race = format!("{{\"track-params\":{{\"target_throughput\":{rate}}}}}");
+        let written = cluster.ask("PUT", &format!("/rally-races-2020-01/_doc/{id}?refresh"), &race);
+        assert_eq!(written["result"], "created", "{written}");
+    }
+    let rate = r#"{"query": {"term": {"track-params.target_throughput": "500"}}}"#;
+    assert_eq!(cluster.ask("POST", "/rally-races-2020-01/_count", rate)["count"], 1);
     refused(&["store", "last", "--to", "ftp://x", "--runs", runs], &["http://"]);
 }
 
