@@ -21,7 +21,9 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
     hidden.cluster.name = anonymous_name("cluster", &seen.cluster.name, salt);
     for node in &mut hidden.nodes {
         node.name = anonymous_name("node", &node.name, salt);
-        node.addresses.clear();
+        for address in &mut node.addresses {
+            *address = anonymous_name("node", address, salt);
+        }
         node.attributes = node
             .attributes
             .iter()

@@ -324,5 +324,10 @@ mod tests {
         let hidden = twin::anonymous(&seen, 7);
         assert_eq!(setting(&hidden, exclude), names.join(","));
         assert!(!twin::text(&import(&hidden, &Given::default()).unwrap().plan).contains("10.0.0"));
+        seen.nodes[1].addresses = vec!["10.0.0.8".to_owned()];
+        set(&mut seen, "cluster.routing.allocation.include._ip", "10.0.0.7,10.0.0.9");
+        let kept_to =
+            setting(&twin::anonymous(&seen, 7), "cluster.routing.allocation.include._name");
+        assert_eq!(kept_to, twin::anonymous_name("node", "a", 7), "the other one is gone");
     }
 }
