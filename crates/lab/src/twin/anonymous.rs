@@ -7,7 +7,7 @@ use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, values_of};
-use super::indices::{REMOTE_STORE, STORE_TYPE};
+use super::indices::{PARTIAL, REMOTE_STORE, STORE_TYPE};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
 pub fn anonymous_name(kind: &str, name: &str, salt: u64) -> String {
@@ -70,6 +70,7 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
                 "index.unassigned.node_left.delayed_timeout",
                 "index.auto_expand_replicas",
                 STORE_TYPE,
+                PARTIAL,
                 REMOTE_STORE,
                 TIER_PREFERENCE,
             ];

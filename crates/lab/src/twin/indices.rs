@@ -21,6 +21,8 @@ const COPIES_MAX: usize = 11;
 pub(super) const STORE_TYPE: &str = "index.store.type";
 pub(super) const REMOTE_STORE: &str = "index.remote_store.enabled";
 const REMOTE_SNAPSHOT: &str = "remote_snapshot";
+/// Whether nodes keep a part of such an index alone, in Elasticsearch.
+pub(super) const PARTIAL: &str = "index.store.snapshot.partial";
 /// Roles of OpenSearch whose nodes have such indices, until 2 and since 3.
 const OF_SNAPSHOTS: [&str; 2] = ["search", "warm"];
 /// Shards that are lost already and are named, at most.
@@ -149,16 +151,15 @@ fn is_fetched(own: &BTreeMap<String, String>) -> bool {
 }
 
 /// Whether a node takes copies of an index with these settings, whatever its filters say. Nodes of the frozen tier
-/// alone, and nodes that hold no data, take what was mounted from snapshots (`DedicatedFrozenNodeAllocationDecider` of
-/// Elasticsearch, `TargetPoolAllocationDecider` of OpenSearch).
+/// alone take what was mounted partially (`DedicatedFrozenNodeAllocationDecider` of Elasticsearch), and nodes that hold
+/// no data what was mounted (`TargetPoolAllocationDecider` of OpenSearch).
 fn takes(own: &BTreeMap<String, String>, node: &InventoryNode) -> bool {
-    match own.get(STORE_TYPE).map(String::as_str) {
-        Some(REMOTE_SNAPSHOT) => {
-            node.roles.iter().any(|role| OF_SNAPSHOTS.contains(&role.as_str()))
-        }
-        Some(store) if store.ends_with("snapshot") => true,
-        _ => node.holds_data != Some(false) && !is_dedicated_to(&[FROZEN], &node.roles),
+    let is = |name: &str, value: &str| own.get(name).is_some_and(|told| told == value);
+    if is(STORE_TYPE, REMOTE_SNAPSHOT) {
+        return node.roles.iter().any(|role| OF_SNAPSHOTS.contains(&role.as_str()));
     }
+    let is_for_all = node.holds_data != Some(false) && !is_dedicated_to(&[FROZEN], &node.roles);
+    is_for_all || is(PARTIAL, "true")
 }
 
 /// The settings of an index which has copies on these hosts.
@@ -314,6 +315,9 @@ mod tests {
         assert_eq!(included(&seen), ["a,b", "searches"]);
         seen.copies[1].node = Some("searches".to_owned());
         assert_eq!(included(&seen), ["a,b,searches", "searches"], "what is there may stay");
+        let mounted = |partial: &str| BTreeMap::from([(PARTIAL.to_owned(), partial.to_owned())]);
+        let frozen = &seen.nodes[3];
+        assert!(takes(&mounted("true"), frozen) && !takes(&mounted("false"), frozen));
     }
 
     #[test]
