@@ -203,7 +203,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
             false => recovered_to_follow(&trace.following, within),
         },
         indexed: indexed(trace, begins_ms, seconds),
-        index_latency: index_latency(&trace.recovery, within),
+        index_latency: index_latency(trace, within),
         lag: followed(&trace.following, within, |s| Some(s.lag_operations)),
         caught_up_s: caught_up(&trace.following, within),
         leader_operations: followed(&trace.following, within, |s| Some(s.leader_operations)),
@@ -236,12 +236,11 @@ fn indexed(trace: &Trace<'_>, begins_ms: f64, seconds: f64) -> Vec<Point> {
 }
 
 /// Mean latency of the requests to index that were answered between two samples.
-fn index_latency(
-    samples: &[(f64, &RecoverySample)],
-    within: impl Fn(f64) -> Option<f64>,
-) -> Vec<Point> {
-    let counted: Vec<(f64, u64, f64)> = (samples.iter())
-        .filter_map(|(t_ms, sample)| Some((*t_ms, sample.indexing_requests?, sample.indexing_ms?)))
+fn index_latency(trace: &Trace<'_>, within: impl Fn(f64) -> Option<f64>) -> Vec<Point> {
+    let beside = trace.recovery.iter().map(|(t, s)| (*t, s.indexing_requests, s.indexing_ms));
+    let followed = trace.following.iter().map(|(t, s)| (*t, s.indexing_requests, s.indexing_ms));
+    let counted: Vec<(f64, u64, f64)> = (beside.chain(followed))
+        .filter_map(|(t_ms, requests, ms)| Some((t_ms, requests?, ms?)))
         .collect();
     let mean = |pair: &[(f64, u64, f64)]| {
         let requests = pair[1].1.checked_sub(pair[0].1).filter(|requests| *requests > 0)?;

@@ -154,6 +154,12 @@ pub struct FollowSample {
     /// was first asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered_bytes: Option<u64>,
+    /// Requests to index that the leader has answered to the driver; none in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexing_requests: Option<u64>,
+    /// Milliseconds that these requests took, summed over them; none in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexing_ms: Option<f64>,
 }
 
 /// One line of the record.

@@ -113,16 +113,27 @@ fn a_node_that_looks_at_its_disk_once_a_second_has_no_peaks_of_the_samples() {
 
 #[test]
 fn the_latency_of_indexing_is_that_of_the_requests_between_two_samples() {
-    let told = [(0, 0.0), (10, 500.0), (10, 500.0), (12, 700.0)].map(|(requests, ms)| {
-        let (indexing_requests, indexing_ms) = (Some(requests), Some(ms));
-        RecoverySample { indexing_requests, indexing_ms, ..Default::default() }
+    let told = [(0, 0.0), (10, 500.0), (10, 500.0), (12, 700.0)];
+    let [a, b, c, d] = told.map(|(requests, ms)| (Some(requests), Some(ms)));
+    let told = [a, b, c, d, (None, None)];
+    let recovery = told.map(|(indexing_requests, indexing_ms)| RecoverySample {
+        indexing_requests,
+        indexing_ms,
+        ..Default::default()
     });
-    let held = [&told[..], &[RecoverySample::default()]].concat();
-    let samples: Vec<(f64, &RecoverySample)> =
-        held.iter().enumerate().map(|(i, sample)| (i as f64 * 1000.0, sample)).collect();
-    let points = index_latency(&samples, |t_ms| Some(t_ms / 1000.0));
+    let following = told.map(|(indexing_requests, indexing_ms)| FollowSample {
+        indexing_requests,
+        indexing_ms,
+        ..Default::default()
+    });
+    let (mut beside, mut followed) = (Trace::default(), Trace::default());
+    beside.recovery = timed(&recovery, 1e3);
+    followed.following = timed(&following, 1e3);
     let expected = [(1.0, 50.0), (3.0, 100.0)].map(|(t_s, value)| Point { t_s, value });
-    assert_eq!(points, expected, "none where no request was answered");
+    for trace in [beside, followed] {
+        let points = index_latency(&trace, |t_ms| Some(t_ms / 1e3));
+        assert_eq!(points, expected, "none where no request was answered");
+    }
 }
 
 #[test]

@@ -38,10 +38,8 @@ impl BackgroundWriters {
 
     /// Enters what was indexed so far.
     pub(super) fn tell(&self, sample: &mut RecoverySample) {
-        let (requests, took) = self.driver.answered();
         sample.indexed_documents = Some(self.driver.written_in_background());
-        sample.indexing_requests = Some(requests);
-        sample.indexing_ms = Some(took.as_secs_f64() * 1e3);
+        (sample.indexing_requests, sample.indexing_ms) = self.driver.answered();
     }
 
     /// What primaries that held `before` when these writers began lack, or have too much; none where they hold that and

@@ -95,9 +95,10 @@ impl Driver {
         self.ledgers.counts().0 - self.acknowledged_before.get()
     }
 
-    /// Requests to index that were answered so far, and the time that they took together.
-    pub(crate) fn answered(&self) -> (u64, Duration) {
-        self.answered.get()
+    /// Requests to index that were answered so far, and the milliseconds that they took together, as samples have them.
+    pub(crate) fn answered(&self) -> (Option<u64>, Option<f64>) {
+        let (requests, took) = self.answered.get();
+        (Some(requests), Some(took.as_secs_f64() * 1e3))
     }
 
     /// Has aliases rolled over from when writers in the background begin until they stop.

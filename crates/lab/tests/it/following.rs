@@ -55,9 +55,11 @@ fn every_fault_passes_and_nothing_is_lost() {
     assert!(found.acknowledged > 20_000 && found.unanswered > 0, "{found:?}");
     let samples = following_samples(&run_dir);
     assert!(samples.iter().any(|sample| !sample.answered), "a follower that is down");
-    assert_eq!(samples.last().unwrap().lag_operations, 0);
+    let last = samples.last().unwrap();
+    assert_eq!(last.lag_operations, 0);
     // The index was there before it was followed: its files were copied.
-    assert!(samples.last().unwrap().recovered_bytes > Some(0));
+    assert!(last.recovered_bytes > Some(0));
+    assert!(last.indexing_requests > Some(0) && last.indexing_ms > Some(0.0), "{last:?}");
     let said = common::notes(&run_dir).contains(&"10 copies hold what was acknowledged");
     assert!(said, "the checker says what it found");
 }

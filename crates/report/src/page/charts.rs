@@ -228,13 +228,17 @@ pub(crate) fn count_unit(most: f64) -> (f64, &'static str) {
     }
 }
 
+/// The rate of indexing, and its latency where the record says it.
+pub(super) fn indexing(curves: &[&Curves]) -> impl Iterator<Item = Panel> {
+    let has_latency = curves.iter().any(|curve| curve.index_latency.len() > 1);
+    [INDEXED].into_iter().chain(has_latency.then_some(INDEX_LATENCY))
+}
+
 /// Indexing and recovery on one axis of time, the variants over each other; none where nobody wrote beside.
 pub(crate) fn indexing_and_recovery(curves: &[Curves]) -> Option<Markup> {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.indexed.len() > 1).collect();
     (!drawn.is_empty()).then(|| {
-        let has_latency = drawn.iter().any(|curve| curve.index_latency.len() > 1);
-        let latency = has_latency.then_some(INDEX_LATENCY);
-        let measures = [INDEXED].into_iter().chain(latency).chain([RECOVERED]);
+        let measures = indexing(&drawn).chain([RECOVERED]);
         html! {
             section {
                 h2 { "Indexing and recovery over time" }

@@ -4,7 +4,7 @@ use insight::{Curves, Point, Summary, words};
 use maud::{Markup, html};
 use record::units;
 
-use super::charts::{INDEXED, INDEXED_HINT, LAG, Panel, RECOVERED, SERIES, count_unit, panels};
+use super::charts::{INDEXED_HINT, LAG, Panel, RECOVERED, SERIES, count_unit, indexing, panels};
 use crate::following::{COLUMNS, found, rows};
 
 const OPERATIONS: Panel = Panel {
@@ -77,7 +77,7 @@ fn measures(curves: &[&Curves]) -> Vec<Panel> {
     let is_copied = |point: &Point| point.value >= COPIED_FROM;
     let has_copied = curves.iter().any(|curve| curve.recovered.iter().any(is_copied));
     let recovered = has_copied.then_some(RECOVERED);
-    [OPERATIONS, INDEXED].into_iter().chain(recovered).chain([LAG]).collect()
+    [OPERATIONS].into_iter().chain(indexing(curves)).chain(recovered).chain([LAG]).collect()
 }
 
 /// When follower and leader first met, and at how many operations.

@@ -20,6 +20,8 @@ fn that_meets() -> RunDir {
             sample.follower_operations = if at <= 10 { 0 } else { at * 1000 };
             sample.lag_operations = sample.leader_operations - sample.follower_operations;
             sample.recovered_bytes = Some(at.min(10) * 1_000_000);
+            sample.indexing_requests = Some(at);
+            sample.indexing_ms = Some(at as f64 * 20.0);
         }
     }
     run
@@ -48,6 +50,7 @@ fn leader_and_follower_lie_on_one_axis_with_a_ring_where_they_meet() {
     assert_eq!(operations.matches("<circle class=\"ring\"").count(), 1, "{operations}");
     assert!(!chart("lag").contains("class=\"ring\""), "it is marked where both are drawn");
     assert_eq!(chart("beside").matches("<path class=\"line\"").count(), 1, "recovered bytes");
+    assert!(chart("index-latency").contains("at most 20.0 ms"), "of requests to index");
     let after = record::units::show_seconds(met.t_s);
     let told = format!("after {after}, at {} operations", insight::words::count(11_000));
     assert!(page.contains(&told), "{page}");

@@ -40,6 +40,7 @@ pub(super) async fn ask_for_lag(
     }
     sample.recovered_bytes = following.copied_bytes;
     sample.leader_operations = following.driver.ledgers.operations();
+    (sample.indexing_requests, sample.indexing_ms) = following.driver.answered();
     sample.follower_operations = following.operations();
     (sample.lag_operations, sample.lag_s) = following.lag(run.env.now());
     following.look_after_restart(run.env.now(), &sample);
