@@ -141,7 +141,7 @@ tables! {
         items: Spanned<i64> = needed(Whole, "100_000", "Documents; `--scale` multiplies them.");
         item_size: Spanned<String> = needed(Size, "\"1kb\"", "Bytes of a document's value.");
         quota: Spanned<String> = needed(Size, "\"64mb\"", "Memory of the servers, 1mb to 1tb.");
-        at_least: Option<Spanned<String>> = optional(Time, "0s", "\"5s\"", "Laps are added until a variant was measured for so long; `--scale` multiplies it.");
+        at_least: Option<Spanned<String>> = optional(Time, "0s", "\"5s\"", "Laps are added until a variant was measured for so long, 100d at most; `--scale` multiplies it.");
         full: Option<FullBucketTable> = optional(Table(&FULL_BUCKET), "the same", "{ items = 10_000_000, quota = \"20gb\" }", "What is so in virtual time.");
     }
 

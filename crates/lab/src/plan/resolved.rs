@@ -199,7 +199,7 @@ impl Resolved {
     /// Bytes of all documents that are written one by one, before and while something is measured.
     fn written_one_by_one(&self, is_virtual: bool) -> f64 {
         let before = match (&self.corpus, &self.bucket) {
-            (_, Some(bucket)) => (bucket.items * bucket.item_bytes) as f64,
+            (_, Some(bucket)) => bucket.items as f64 * bucket.item_bytes as f64,
             (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
             (None, None) => 0.0,
         };
@@ -213,11 +213,11 @@ impl Resolved {
             return 0.0;
         }
         let written = self.actions.iter().map(|action| match action {
-            Action::WaitForDocuments(written) => written.of(is_virtual),
-            _ => 0,
+            Action::WaitForDocuments(written) => written.of(is_virtual) as f64,
+            _ => 0.0,
         });
         let document_bytes = self.corpus.as_ref().map_or(0.0, CorpusUse::document_bytes);
-        written.sum::<u64>() as f64 * document_bytes
+        written.sum::<f64>() * document_bytes
     }
 
     /// Every fault, of variants and of actions.

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::parse_duration;
 use toml::Spanned;
 
 use super::together::Together;
@@ -15,6 +14,7 @@ const VBUCKETS: RangeInclusive<i64> = 1..=dcp::bucket::MAX_VBUCKETS as i64;
 const ITEMS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const ITEM_SIZES: RangeInclusive<u64> = 1..=dcp::bucket::MAX_VALUE_BYTES as u64;
 const QUOTAS: RangeInclusive<u64> = 1 << 20..=1 << 40;
+const AT_LEAST: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(100 * 86_400);
 
 impl Plan {
     pub(super) fn bucket(&self, scale: f64) -> Result<Option<BucketUse>> {
@@ -24,7 +24,8 @@ impl Plan {
         let quota = |quota: &Spanned<String>| self.size("quota", quota, &QUOTAS);
         let full = bucket.full.as_ref();
         let full = full.map(|full| (items(&full.items), quota(&full.quota)).together());
-        let at_least = bucket.at_least.as_ref().map(|time| self.unit(time, parse_duration));
+        let at_least = bucket.at_least.as_ref();
+        let at_least = at_least.map(|time| self.time("at_least", time, &AT_LEAST));
         let found = (
             self.number("vbuckets", &bucket.vbuckets, VBUCKETS),
             items(&bucket.items),

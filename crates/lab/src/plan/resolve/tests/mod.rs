@@ -420,6 +420,18 @@ fn a_plan_that_is_too_large_is_sent_to_virtual_time_only_if_it_fits_there() {
 }
 
 #[test]
+fn a_bucket_of_more_bytes_or_time_than_can_be_counted_is_refused() {
+    let bucket = include_str!("../../../../../../plans/dcp-memory.toml");
+    // 2^40 documents of 2^24 bytes.
+    let most = bucket.replace("200_000", "549_755_813_888").replace("\"1kb\"", "\"16mb\"");
+    let said = resolve(&most, 2.0, |_, _| Ok(())).unwrap().check_size("embedded", false);
+    assert!(said.unwrap_err().to_string().contains("too much for embedded"));
+    let long = bucket.replace("vbuckets = 4", "vbuckets = 4\nat_least = \"100000000000000d\"");
+    let said = resolve(&long, 1e6, |_, _| Ok(())).unwrap_err().to_string();
+    assert!(said.contains("at_least is out of range; give 0ns to 8640000s"), "{said}");
+}
+
+#[test]
 fn indices_share_the_corpus() {
     let two = "share = 0.25\nfull = { documents = 1_000, bytes = \"1mb\", segments = 6 }\n\n\
                [[index]]\nname = \"other\"\nshards = 1\nreplicas = 1\nshare = 0.75\n\n[settings]\n";
