@@ -26,6 +26,8 @@ const SEGMENT_RATIOS: RangeInclusive<f64> = 0.01..=1.0;
 /// What a tiered merge policy tends to leave: each segment half as large as the next larger one.
 const SEGMENT_RATIO: f64 = 0.5;
 const BYTES: RangeInclusive<u64> = 1..=1 << 60;
+/// More documents cannot be multiplied by what each of them takes in files.
+const SCALED_DOCUMENTS_MAX: u64 = 1 << 53;
 /// Shares are written with few digits, so they may miss one whole by this much.
 const SHARE_TOLERANCE: f64 = 1e-3;
 
@@ -162,6 +164,11 @@ impl Plan {
         let (documents, bytes, segments, segment_ratio) = found.together()?;
         let unscaled = (documents, bytes);
         let (documents, bytes) = (scaled(documents, scale), scaled(bytes, scale));
+        if documents > SCALED_DOCUMENTS_MAX || bytes > *BYTES.end() {
+            let message =
+                format!("at --scale {scale} no store could hold this; give a smaller --scale");
+            return Err(self.error(full.documents.span(), message));
+        }
         Ok(Full { documents, bytes, unscaled, segments, segment_ratio })
     }
 }

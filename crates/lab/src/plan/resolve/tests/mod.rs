@@ -400,6 +400,9 @@ fn a_scale_at_which_segments_have_no_room_is_refused_with_one_at_which_they_have
     checked(0.0002).unwrap();
     let real = resolve(&text, 0.00002, check).unwrap();
     real.check_size("embedded", false).unwrap();
+    let vast = text.replacen("= 12_000_000", "= 1_000_000_000_000", 1);
+    let said = resolve(&vast, 1e5, check).unwrap_err().to_string();
+    assert!(said.contains("at --scale 100000 no store could hold this; give a smaller"), "{said}");
 }
 
 /// An index without `full` is written document by document in virtual time, too.
