@@ -1,11 +1,12 @@
 //! Run directories: finding one again, and the page in it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use record::{RunDir, Status};
+use tempfile::NamedTempFile;
 
 use crate::exit::{Usage, refuse};
 use crate::terminal::say;
@@ -147,11 +148,25 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Writes the HTML page into the run's directory, or to `to`.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    put(&report::html(run), to).with_context(|| written(to))
+    write(&report::html(run), to)
+}
+
+/// Writes a text into a file, as [`put`] does; the error says which.
+pub(crate) fn write(text: &str, to: &Path) -> anyhow::Result<()> {
+    put(text, to).with_context(|| written(to))
+}
+
+/// Fails where nothing can be written to, before it is measured what is to be written. Leaves no file.
+pub(crate) fn check_written(to: &Path) -> anyhow::Result<()> {
+    let opened = match to.exists() {
+        true => OpenOptions::new().append(true).open(to).map(drop),
+        false => fresh(to).map(drop),
+    };
+    opened.with_context(|| written(to))
 }
 
 /// What an error says that was tried with a file, and which directory has to be made first.
-pub(crate) fn written(to: &Path) -> String {
+fn written(to: &Path) -> String {
     let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists());
     let hint = dir.map_or_else(String::new, |dir| format!(" (first mkdir -p {})", dir.display()));
     format!("write {}{hint}", to.display())
@@ -165,13 +180,18 @@ pub(crate) fn put(text: &str, to: &Path) -> io::Result<()> {
     if fs::metadata(to).is_ok_and(|there| !there.is_file()) {
         return fs::write(to, text);
     }
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // Errors of the crate have that name: it opens no file here, and writes none.
-    let mut fresh = tempfile::Builder::new()
-        .make_in(folder.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
+    let mut fresh = fresh(to)?;
     fresh.as_file_mut().write_all(text.as_bytes())?;
     fresh.persist(to)?;
     Ok(())
+}
+
+/// A file beside that one, which goes unless it takes its place.
+fn fresh(to: &Path) -> io::Result<NamedTempFile> {
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // Errors of the crate have that name: it opens no file here, and writes none.
+    tempfile::Builder::new()
+        .make_in(folder.unwrap_or(Path::new(".")), |path| File::create_new(path))
 }
 
 #[cfg(test)]
@@ -191,6 +211,18 @@ mod tests {
         assert!(!written(&dir.path().join("page.html")).contains("mkdir"));
         let found = put("page", &page).unwrap_err().to_string();
         assert!(!found.contains(".tmp"), "nobody asked for that file: {found}");
+        assert_eq!(check_written(&page).unwrap_err().to_string(), tried);
+    }
+
+    #[test]
+    fn a_file_is_not_made_nor_changed_before_there_is_something_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let (new, old) = (dir.path().join("new"), dir.path().join("old"));
+        fs::write(&old, "old").unwrap();
+        check_written(&new).and_then(|()| check_written(&old)).unwrap();
+        assert_eq!(fs::read_to_string(&old).unwrap(), "old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left");
+        assert!(check_written(dir.path()).is_err(), "a directory is no file");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `narrows calibrate`
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -149,10 +148,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         say!("this is a debug build: its figures say nothing of a release build");
     }
     // Before anything is measured: a file that cannot be written is found now.
-    if let Some(path) = &args.write {
-        let opened = OpenOptions::new().create(true).append(true).open(path);
-        opened.with_context(|| runs::written(path))?;
-    }
+    args.write.as_deref().map_or(Ok(()), runs::check_written)?;
     if args.on.is_none() && lab::machine::is_in_memory(&args.dir) {
         say!(
             "{} is on {}, which is memory: nothing is measured of the disk; name a directory on it with --dir DIR",
@@ -198,7 +194,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     match &args.write {
         Some(path) => {
-            std::fs::write(path, calibration.toml()).with_context(|| runs::written(path))?;
+            runs::write(&calibration.toml(), path)?;
             say!("written to {}", path.display());
         }
         None if !args.json => write!(out, "{}", calibration.toml())?,

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::slice;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use insight::compare::Runs;
 use record::RunDir;
@@ -85,8 +84,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     match &args.output {
         Some(path) => {
-            std::fs::write(path, style.safe(&text).as_bytes())
-                .with_context(|| format!("write {}", path.display()))?;
+            runs::write(&style.safe(&text), path)?;
             writeln!(terminal::out(), "{}", path.display())?;
         }
         None => write!(terminal::out(), "{text}")?,

@@ -158,8 +158,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let written = args.write.as_ref().map_or(Ok(()), |path| {
         let command = format!("narrows diagnose{} --write {}", chosen(args), path.display());
-        std::fs::write(path, diagnosed.markdown(&command, BUILD))
-            .with_context(|| format!("write {}", path.display()))
+        runs::write(&diagnosed.markdown(&command, BUILD), path)
     });
     // Minutes of work are shown, even where the file cannot be written.
     terminal::print(args.json, diagnosed.json(), diagnosed.text())?;
@@ -314,8 +313,7 @@ fn write_page(
         ("-matrix.svg", found.matrix_svg()),
         ("-gains.svg", found.gains_svg()),
     ] {
-        let path = dir.join(format!("{on}{name}"));
-        std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        runs::write(&text, &dir.join(format!("{on}{name}")))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `narrows published`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -114,8 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(&found)? + "\n";
     let written = args.write.as_ref().map_or(Ok(()), |folder| {
         std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
-        let path = folder.join(elsewhere::file_name(on));
-        std::fs::write(&path, &json).with_context(|| format!("write {}", path.display()))
+        runs::write(&json, &folder.join(elsewhere::file_name(on)))
     });
     let shown = if args.json { json } else { found.text() };
     write!(terminal::out(), "{shown}")?;
@@ -158,6 +157,7 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
              --on embedded --write {folder}` writes one"
         );
     }
+    args.html.as_deref().map_or(Ok(()), runs::check_written)?;
     let plans = plans(&args.plans)?;
     let began = Instant::now();
     let works: Vec<Work> = plans.iter().map(work).collect();
@@ -201,16 +201,13 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
 }
 
 fn write_files(args: &Args, published: &Published) -> anyhow::Result<()> {
-    let write = |path: &Path, text: &str| {
-        std::fs::write(path, text).with_context(|| format!("write {}", path.display()))
-    };
     if let Some(path) = &args.html {
-        write(path, &published.html())?;
+        runs::write(&published.html(), path)?;
     }
     if let Some(folder) = &args.write {
         std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
         for (name, text) in published.markdown() {
-            write(&folder.join(name), &text)?;
+            runs::write(&text, &folder.join(name))?;
         }
     }
     Ok(())

@@ -7,7 +7,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use clusters::live::inventory;
 use engine::settings::SettingError;
 use lab::plan::{DOWN, REPLICAS};
@@ -437,8 +436,7 @@ fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
 }
 
 fn save(path: &Path, plan: &TwinPlan) -> anyhow::Result<()> {
-    std::fs::write(path, twin::text(plan))
-        .with_context(|| format!("cannot write the twin to {}", path.display()))?;
+    runs::write(&twin::text(plan), path)?;
     let path = path.display();
     // An only one cannot be lost: nothing would be left.
     let question = match twin::node_names(plan)[..] {

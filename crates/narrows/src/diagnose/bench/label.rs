@@ -7,6 +7,7 @@ use insight::diagnosis::Class;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Usage;
+use crate::runs;
 
 const FILE: &str = "case.toml";
 const FORM: &str = "name = \"a limit of 8mb\" and classes = [\"rate_limit\"], the cause that holds first, [] where all is well";
@@ -22,9 +23,8 @@ pub(super) struct Label {
 
 impl Label {
     pub(super) fn write(&self, recording: &Path) -> anyhow::Result<()> {
-        let path = recording.join(FILE);
         let text = toml::to_string(self).context("a label is TOML")?;
-        std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))
+        runs::write(&text, &recording.join(FILE))
     }
 
     pub(super) fn read(recording: &Path) -> anyhow::Result<Label> {
