@@ -6,7 +6,9 @@ use engine::settings::FollowParameters;
 use record::units::{show_bytes, show_count, show_rate};
 use serde_json::{Map, Value};
 
-use super::left_out::{is_our_own, leave_out_changed_hosts, leave_out_our_own, without_our_own};
+use super::left_out::{
+    is_our_own, leave_out_changed_hosts, leave_out_faults, leave_out_our_own, without_our_own,
+};
 use super::live_operations;
 use super::options::Options;
 use super::place::Place;
@@ -87,6 +89,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
     }
     if matches!(place, Place::Live(_)) {
+        leave_out_faults(&mut resolved, options)?;
         live_operations::check(&resolved)?;
     }
     Ok(resolved)

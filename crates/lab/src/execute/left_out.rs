@@ -51,6 +51,15 @@ pub(super) fn leave_out_changed_hosts(plan: &mut Resolved, options: &Options) ->
     leave_out(plan, options, changes_host, lacks)
 }
 
+/// Leaves out the variants that have faults, which nothing brings about where nodes are left alone, and says so.
+pub(super) fn leave_out_faults(plan: &mut Resolved, options: &Options) -> Result<()> {
+    let lacks = Lacks {
+        what: "has faults, and nodes that were not started for the run are left alone; run it with --on embedded",
+        why: "nodes that were not started for the run are left alone, and it has faults",
+    };
+    leave_out(plan, options, |variant| !variant.faults.is_empty(), lacks)
+}
+
 /// What a place lacks of variants.
 struct Lacks {
     /// What is said of a variant that was asked for, after its name.
@@ -96,10 +105,27 @@ mod tests {
     use crate::experiments::STEPS;
     use crate::plan::Plan;
 
+    fn selection() -> Resolved {
+        let plan = Plan::open("replica-selection").unwrap();
+        plan.resolve(1.0, STEPS, |_, _| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn clusters_that_are_there_are_not_disturbed() {
+        let mut plan = selection();
+        let disturbed = plan.variants.iter().filter(|variant| !variant.faults.is_empty());
+        let disturbed: Vec<Variant> = disturbed.cloned().collect();
+        leave_out_faults(&mut plan, &Options::new("unused")).unwrap();
+        assert!(plan.variants.len() > 1 && plan.variants.iter().all(|v| v.faults.is_empty()));
+        assert_eq!(plan.changes.len(), disturbed.len(), "{:?}", plan.changes);
+        plan.variants = disturbed;
+        let refused = leave_out_faults(&mut plan, &Options::new("unused")).unwrap_err();
+        assert!(refused.is_usage() && refused.to_string().starts_with("every variant has faults"));
+    }
+
     #[test]
     fn other_clusters_run_the_selection_that_they_have() {
-        let plan = Plan::open("replica-selection").unwrap();
-        let mut plan = plan.resolve(1.0, STEPS, |_, _| Ok(())).unwrap();
+        let mut plan = selection();
         leave_out_our_own(&mut plan, &Options::new("unused")).unwrap();
         let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
         assert_eq!(

@@ -526,5 +526,8 @@ fn a_load_reaches_the_hosts_of_a_cluster_that_is_there() {
     let load = &found["loads"][0];
     assert!(load["requests"].as_u64().is_some_and(|requests| requests > 0), "{found}");
     assert_eq!(load["failed"], 0, "{load}");
+    let loaded = ["--allow-changes", "--variant", "1 replica, es3 loaded: none"];
+    let output = run_plan("replica-selection", cluster.url(), &runs, &loaded).output().unwrap();
+    failed(&output, 2, &["\"1 replica, es3 loaded: none\" has faults", "--on embedded"]);
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
 }
