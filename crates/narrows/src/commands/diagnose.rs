@@ -141,6 +141,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let text = "causes are injected into nodes that are started for it: --on opensearch, --on embedded";
         refuse!("{text}");
     }
+    args.write.as_deref().map_or(Ok(()), runs::check_written)?;
     let on = if args.on.is_empty() { vec![On::OpenSearch, On::Embedded] } else { args.on.clone() };
     let mut diagnosed = Diagnosed::default();
     for on in &on {

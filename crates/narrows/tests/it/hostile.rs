@@ -347,10 +347,14 @@ fn what_cannot_run_is_found_before_anything_starts() {
     let empty = tempfile::tempdir().unwrap();
     let also = ["published", "remote-recovery", "--also", empty.path().to_str().unwrap()];
     refused(&also, "it holds neither embedded.json nor opensearch.json");
-    let late = ["published", "remote-recovery", "--html", "no/such/page.html"];
-    let late = [&late[..], &["--runs", runs.to_str().unwrap()]].concat();
-    harmless_and_failed(&late, 1, &["mkdir -p no/such"]);
-    assert!(!runs.exists(), "nothing was run for a page that cannot be written");
+    for late in [
+        &["published", "remote-recovery", "--html", "no/such/page.html"][..],
+        &["diagnose", "--on", "embedded", "--case", "link", "--write", "no/such/page.md"],
+    ] {
+        let late = [late, &["--runs", runs.to_str().unwrap()]].concat();
+        harmless_and_failed(&late, 1, &["mkdir -p no/such"]);
+        assert!(!runs.exists(), "nothing was run for a page that cannot be written");
+    }
     for (args, words) in [
         (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--window", "0b"][..], "1kb"),
         (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--rtt", "90s"], "60s"),
