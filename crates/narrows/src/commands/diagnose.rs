@@ -143,26 +143,32 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     args.write.as_deref().map_or(Ok(()), runs::check_written)?;
     let on = if args.on.is_empty() { vec![On::OpenSearch, On::Embedded] } else { args.on.clone() };
-    let mut diagnosed = Diagnosed::default();
+    let (mut diagnosed, mut ended) = (Diagnosed::default(), Ok(()));
     for on in &on {
-        let rows = world::real_world::run(SEED, async |env| match on {
+        let rows = &mut diagnosed.rows;
+        ended = world::real_world::run(SEED, async |env| match on {
             On::OpenSearch => {
-                work(&env, args.opensearch.nodes()?.clusters(&env), &cases, args).await
+                work(&env, args.opensearch.nodes()?.clusters(&env), &cases, args, rows).await
             }
             On::Embedded => {
                 let target = EmbeddedClusters::new(&env, std::env::current_exe()?);
-                work(&env, target, &cases, args).await
+                work(&env, target, &cases, args, rows).await
             }
             On::Virtual | On::Url(_) => unreachable!("these are refused"),
         });
-        diagnosed.rows.extend(rows?);
+        if ended.is_err() {
+            break;
+        }
     }
-    let written = args.write.as_ref().map_or(Ok(()), |path| {
+    let written = args.write.as_ref().filter(|_| ended.is_ok()).map_or(Ok(()), |path| {
         let command = format!("narrows diagnose{} --write {}", chosen(args), path.display());
         runs::write(&diagnosed.markdown(&command, BUILD), path)
     });
-    // Minutes of work are shown, even where the file cannot be written.
-    terminal::print(args.json, diagnosed.json(), diagnosed.text())?;
+    // Minutes of work are shown, even where a later case fails or the file cannot be written.
+    if ended.is_ok() || !diagnosed.rows.is_empty() {
+        terminal::print(args.json, diagnosed.json(), diagnosed.text())?;
+    }
+    ended?;
     written?;
     match diagnosed.wrong() {
         0 => Ok(()),
@@ -331,16 +337,16 @@ fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static NamedCase>> {
     if asked.is_empty() { Ok(CASES.iter().collect()) } else { asked.iter().map(find).collect() }
 }
 
-/// Every case on one target. Whatever the end, the nodes are stopped.
+/// Every case on one target, each a row. Whatever the end, the nodes are stopped.
 async fn work<T: Clusters>(
     env: &Env,
     mut target: T,
     cases: &[&NamedCase],
     args: &Args,
-) -> anyhow::Result<Vec<Row>> {
+    rows: &mut Vec<Row>,
+) -> anyhow::Result<()> {
     say!("starting two nodes ({})", target.name());
     let runs = (!args.no_probe).then_some(&*args.runs);
-    let mut rows = Vec::new();
     let ended = until_told(async {
         bench::start(&mut target).await?;
         let place = Processes::new(env, &target).await?;
@@ -358,7 +364,7 @@ async fn work<T: Clusters>(
     let ended = ended.await;
     target.stop().await;
     match ended? {
-        Ended::Complete => Ok(rows),
+        Ended::Complete => Ok(()),
         Ended::Interrupted => anyhow::bail!("interrupted; the nodes are stopped"),
     }
 }

@@ -1,8 +1,8 @@
 //! `narrows diagnose` on the embedded engine: injected causes are found by looking alone.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::common::{json, look_until, narrows};
+use crate::common::{failed, json, look_until, narrows};
 
 fn are_found(cases: &[&str]) {
     let mut arguments = vec!["diagnose", "--on", "embedded", "--no-probe", "--json"];
@@ -21,6 +21,16 @@ pub fn every_cause_is_found() {
 /// What takes cores is told from what leaves them: nothing else may take any.
 pub fn a_starved_node_is_found_and_a_healthy_one_is_left_in_peace() {
     are_found(&["cpu", "healthy"]);
+}
+
+/// A release that is none is found once the embedded engine was looked at.
+pub fn what_was_found_is_shown_where_a_later_cluster_fails() {
+    let both = ["--on", "embedded", "--on", "opensearch", "--opensearch-version", "0.1"];
+    let asked = ["diagnose", "--case", "throttle", "--no-probe", "--json"];
+    let output = narrows(&[&asked[..], &both].concat());
+    failed(&output, 2, &["0.1"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["rows"][0]["case"], "throttle", "{found:#}");
 }
 
 /// Two cases of the bench on processes: one that nothing holds, and one that its limiter slows to a third.

@@ -32,6 +32,7 @@ testbed::main! {
     metrics::prometheus_reads_them_and_the_dashboard_has_something_to_show [PROMETHEUS],
     opensearch::elasticsearch_7_10_2_is_started_and_understood [JAVA, MAVEN],
     diagnose::cases_are_drawn_and_tried_on_processes [],
+    diagnose::what_was_found_is_shown_where_a_later_cluster_fails [],
     faults::the_embedded_engine_as_processes [],
     web::the_page_says_of_opensearch_what_was_done_to_it [JAVA, MAVEN, CHROMIUM],
     web::tabs_policy_and_reconnecting [CHROMIUM],
