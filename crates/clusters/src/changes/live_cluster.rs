@@ -233,6 +233,10 @@ impl LiveCluster {
         if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
             return Ok((body, None));
         }
+        // A writer of a run that was interrupted may go on, and would make anew the index that is deleted.
+        if self.journal.borrow().is_none() {
+            return Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() });
+        }
         if sets(method, path) {
             return self.journal_before_settings(&body).await;
         }

@@ -152,6 +152,24 @@ fn what_names_another_index_beside_its_own_is_not_sent() {
     });
 }
 
+/// A writer of a run that was interrupted would make the index anew.
+#[test]
+fn nothing_is_written_any_more_once_everything_is_put_back() {
+    on_cluster(async |_, cluster| {
+        let mut run = begin(&cluster, QUICK).await;
+        put(&run, "/narrows-1", &json!({})).await.unwrap();
+        let writer = run.asker("leader", QUICK).unwrap();
+        let is_refused = async || {
+            let answer = writer.ask("POST", "/narrows-1/_doc/a", Bytes::new()).await;
+            matches!(answer, Err(Error::NotOurs { .. }))
+        };
+        assert!(!is_refused().await);
+        stop_well(&mut run).await;
+        assert!(is_refused().await);
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
 /// Of `_cluster/reroute` nothing is sent but that replicas of indices are given up which are in the journal.
 #[test]
 fn only_copies_of_its_own_indices_are_given_up() {
