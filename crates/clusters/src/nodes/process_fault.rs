@@ -33,7 +33,8 @@ kill -CONT "$1" 2> /dev/null"#;
 
 /// `$1` is the process, `$2` the period and `$3` the quota in it, in microseconds; `$4` is how many processes of
 /// `stress-ng` share that quota. Works with control groups of either version; at the end the process goes back to its
-/// own group.
+/// own group, or above all groups: in a container that sees those of its host no path leads to its own. An empty group
+/// is left of a process of this number that was killed together with its shell.
 const SLOW: &str = r#"
 if [ -d /sys/fs/cgroup/cpu ]; then
   root=/sys/fs/cgroup/cpu
@@ -43,6 +44,7 @@ else
   own=$(sed -n 's/^0:://p' "/proc/$1/cgroup")
 fi
 group="$root/narrows-$1"
+rmdir "$group" 2> /dev/null
 mkdir "$group" || exit 1
 if [ -e "$group/cpu.max" ]; then
   echo "$3 $2" > "$group/cpu.max" || { rmdir "$group"; exit 1; }
@@ -55,7 +57,7 @@ if [ "$4" -gt 0 ]; then
 fi
 echo "$1" > "$group/cgroup.procs" && echo done && cat > /dev/null
 [ -n "$competitors" ] && kill "$competitors" 2> /dev/null && wait "$competitors"
-echo "$1" > "$root$own/cgroup.procs" 2> /dev/null
+echo "$1" > "$root$own/cgroup.procs" || echo "$1" > "$root/cgroup.procs"
 for n in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" 2> /dev/null && exit 0; sleep 0.05; done"#;
 
 /// A fault that lasts until this is dropped.

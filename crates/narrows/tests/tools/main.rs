@@ -65,6 +65,7 @@ testbed::main! {
     terminal::a_full_directory_for_temporary_files_is_named [MOUNT],
     slow_disk::nothing_of_a_slow_disk_is_left_when_its_holder_or_its_server_is_killed [OWN_DISKS],
     cores::a_slow_node_is_held_to_a_share_of_the_cores [CONTROL_GROUPS],
+    cores::a_slow_node_whose_own_group_is_nowhere_is_held_no_longer [CONTROL_GROUPS],
     cores::a_loaded_node_shares_its_cores_with_competitors [CONTROL_GROUPS, STRESS_NG],
     load::the_embedded_engine_behind_tls [],
     side_by_side::all_that_works_is_asked_for [],
