@@ -102,7 +102,10 @@ pub enum Error {
          or start both with --on opensearch"
     )]
     OneCluster,
-    #[error("the cluster has {data} data nodes, and a copy on another one needs {needed}")]
+    #[error(
+        "the cluster has {data} data nodes for new indices (of the roles data and data_content), and a copy on \
+         another one needs {needed}"
+    )]
     TooFewNodes { data: usize, needed: usize },
     #[error(
         "the cluster is red: copies of data are on no node ({unassigned} unassigned); what was to be changed for a \

@@ -10,6 +10,11 @@ pub fn holds_data(role: &str) -> bool {
     role == "data" || role.starts_with("data_")
 }
 
+/// Whether a role lets a node hold copies of a new index, which prefers the tier of contents where there are tiers.
+pub fn holds_new_indices(role: &str) -> bool {
+    matches!(role, "data" | "data_content")
+}
+
 /// Whether a node holds copies of these tiers alone; not where its roles are not told.
 pub fn is_dedicated_to(tiers: &[&str], roles: &[String]) -> bool {
     let mut data = roles.iter().filter(|role| holds_data(role)).peekable();

@@ -1,7 +1,8 @@
 //! Clusters that are already there.
 //!
 //! Of one cluster, two data nodes stand for the two sites: an index is kept on the near one, then copied to the far
-//! one. Two clusters stand for leader and follower. There is no link emulator between them.
+//! one. Both are nodes that hold new indices: kept on one of the cold tier alone, its primaries would be nowhere, and
+//! the cluster red. Two clusters stand for leader and follower. There is no link emulator between them.
 
 use std::io;
 use std::pin::pin;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::join_all;
+use record::roles::{holds_data, holds_new_indices};
 use serde_json::{Map, Value};
 use world::Task;
 
@@ -158,7 +160,7 @@ impl LiveClusters {
         let names = topology.clusters.iter().map(|site| site.name.clone());
         match (topology.joined, self.clusters.as_slice()) {
             (true, [cluster, ..]) => {
-                let nodes = data_nodes(cluster).await?;
+                let nodes = nodes_with(cluster, holds_new_indices).await?;
                 if nodes.len() < topology.clusters.len() {
                     let (data, needed) = (nodes.len(), topology.clusters.len());
                     return Err(Error::TooFewNodes { data, needed });
@@ -169,13 +171,13 @@ impl LiveClusters {
             (false, [_, _]) if topology.clusters.len() == 2 => {
                 let mut sites = Vec::new();
                 for (index, name) in names.enumerate() {
-                    let nodes = data_nodes(&self.clusters[index]).await?;
+                    let nodes = nodes_with(&self.clusters[index], holds_data).await?;
                     sites.push(Site { name, cluster: index, nodes });
                 }
                 self.sites = sites;
             }
             (false, [cluster]) if topology.clusters.len() == 1 => {
-                let nodes = data_nodes(cluster).await?;
+                let nodes = nodes_with(cluster, holds_data).await?;
                 let site = |name| Site { name, cluster: 0, nodes: nodes.clone() };
                 self.sites = names.map(site).collect();
             }
@@ -194,15 +196,13 @@ impl LiveClusters {
     }
 }
 
-/// The data nodes of a cluster by name.
-async fn data_nodes(cluster: &LiveCluster) -> Result<Vec<NodeHandle>> {
+/// The nodes of a cluster that have such a role, or do not tell theirs, by name.
+async fn nodes_with(cluster: &LiveCluster, holds: fn(&str) -> bool) -> Result<Vec<NodeHandle>> {
     const NODES: &str = "/_nodes?filter_path=nodes.*.name,nodes.*.roles,nodes.*.transport_address";
     let answer = cluster.client.get(NODES).await?;
-    let is_data = |node: &&Value| {
-        let roles = node["roles"].as_array();
-        let holds = |role: &Value| role.as_str().is_some_and(|role| role.starts_with("data"));
-        roles.is_none_or(|roles| roles.iter().any(holds))
-    };
+    let holds = |role: &Value| role.as_str().is_some_and(holds);
+    let is_meant =
+        |node: &&Value| node["roles"].as_array().is_none_or(|roles| roles.iter().any(holds));
     let http = cluster.client.hosts().first().map(ToString::to_string).unwrap_or_default();
     let handle = |node: &Value| {
         Some(NodeHandle {
@@ -211,7 +211,7 @@ async fn data_nodes(cluster: &LiveCluster) -> Result<Vec<NodeHandle>> {
             transport: node["transport_address"].as_str().unwrap_or_default().to_owned(),
         })
     };
-    let nodes = answer["nodes"].as_object().into_iter().flat_map(Map::values).filter(is_data);
+    let nodes = answer["nodes"].as_object().into_iter().flat_map(Map::values).filter(is_meant);
     let mut nodes: Vec<NodeHandle> = nodes.filter_map(handle).collect();
     nodes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(nodes)

@@ -1,5 +1,5 @@
-//! A cluster that was there already and takes its time: how long whoever asks it waits, and what is noted of indices
-//! that others make there.
+//! A cluster that was there already and takes its time: how long whoever asks it waits, what is noted of indices that
+//! others make there, and which of its nodes stand for sites.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions};
 use clusters::{
-    ClusterIdentity, Clusters, Error, FollowApi, Head, Journal, LiveCluster, LiveClusters,
-    TopologySpec,
+    ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Head, Journal, LiveCluster,
+    LiveClusters, TopologySpec,
 };
 use world::{Env, Task};
 
@@ -24,16 +24,20 @@ const ANSWER: &str = r#"{"cluster_uuid":"uuid","cluster_name":"c",
     "version":{"distribution":"opensearch","number":"2.19.1"},"nodes":{"a":{"name":"a"}}}"#;
 
 async fn started(env: &Env, journal: &Path) -> (LiveClusters, Task<()>) {
+    let (mut clusters, node) = there(env, journal, ANSWER).await;
+    clusters.start(&TopologySpec::alone("leader", 1)).await.unwrap();
+    (clusters, node)
+}
+
+async fn there(env: &Env, journal: &Path, answer: &'static str) -> (LiveClusters, Task<()>) {
     let latency = |path: &str| if path == MERGING { MERGE } else { Duration::ZERO };
-    let (address, node) = host(env, "a", latency, |_| Some((200, ANSWER))).await;
+    let (address, node) = host(env, "a", latency, move |_| Some((200, answer))).await;
     let options = LiveOptions::anonymous(Address::parse_all([address.as_str()]).unwrap(), QUICK);
     let client = || LiveClient::new(env, &options).unwrap();
     let identity = ClusterIdentity::ask(&client()).await.unwrap();
     let journal = Journal::create(journal, Head::new("uuid".to_owned(), vec![address])).unwrap();
     let cluster = LiveCluster::new(client(), client(), identity, journal);
-    let mut clusters = LiveClusters::new(vec![cluster], FollowApi::Ccr);
-    clusters.start(&TopologySpec::alone("leader", 1)).await.unwrap();
-    (clusters, node)
+    (LiveClusters::new(vec![cluster], FollowApi::Ccr), node)
 }
 
 #[test]
@@ -62,5 +66,27 @@ fn an_index_that_others_make_is_in_the_journal() {
         clusters.will_make("leader", "narrows-1").unwrap();
         let written = std::fs::read_to_string(&journal).unwrap();
         assert!(written.contains("\"narrows-1\""), "{written}");
+    });
+}
+
+/// Of a cluster with tiers a new index is in that of contents: kept on a node of another one it would be nowhere.
+#[test]
+fn sites_of_one_cluster_are_nodes_that_hold_new_indices() {
+    const TIERS: &str = r#"{"cluster_uuid":"uuid","cluster_name":"c","version":{"number":"8.15.0"},"nodes":{
+        "1":{"name":"cold-1","roles":["data_cold"]},"2":{"name":"frozen-1","roles":["data_frozen"]},
+        "3":{"name":"hot-1","roles":["data_content","data_hot"]},"4":{"name":"hot-2","roles":["data"]},
+        "5":{"name":"manager-1","roles":["master"]}}}"#;
+    world::virtual_world::run(1, async |env| {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut clusters, _node) = there(&env, &dir.path().join("changes.jsonl"), TIERS).await;
+        let sites = |names: &[&str]| {
+            let clusters = names.iter().map(|name| ClusterSpec::new(name, 1)).collect();
+            TopologySpec { clusters, link: None, joined: true }
+        };
+        clusters.start(&sites(&["near", "far"])).await.unwrap();
+        let nodes = ["near", "far"].map(|site| clusters.nodes(site)[0].name.clone());
+        assert_eq!(nodes, ["hot-1", "hot-2"]);
+        let refused = clusters.start(&sites(&["near", "far", "farther"])).await.unwrap_err();
+        assert!(matches!(refused, Error::TooFewNodes { data: 2, needed: 3 }), "{refused}");
     });
 }

@@ -1,6 +1,7 @@
 //! Two data nodes of a cluster between which copies are made.
 
 use clusters::live::LiveClient;
+use record::roles::holds_new_indices;
 use record::units::show_bytes;
 use serde_json::{Map, Value, json};
 
@@ -53,7 +54,7 @@ impl TwoNodes {
 
     fn of(answer: &Value, awareness: &[String], is_field: bool) -> Result<TwoNodes> {
         let nodes = answer["nodes"].as_object().into_iter().flat_map(Map::values);
-        let named = nodes.filter(|node| holds_any_index(node));
+        let named = nodes.filter(|node| holds_ours(node));
         let mut all: Vec<(&str, &Value)> =
             named.filter_map(|node| Some((node["name"].as_str()?, node))).collect();
         all.sort_by_key(|(name, _)| *name);
@@ -121,10 +122,10 @@ impl TwoNodes {
     }
 }
 
-/// Whether a node takes the copies of an index that prefers no tier.
-fn holds_any_index(node: &Value) -> bool {
-    let is_data = |role: &Value| matches!(role.as_str(), Some("data" | "data_content"));
-    node["roles"].as_array().is_none_or(|roles| roles.iter().any(is_data))
+/// Whether a node takes the copies of our index.
+fn holds_ours(node: &Value) -> bool {
+    let holds = |role: &Value| role.as_str().is_some_and(holds_new_indices);
+    node["roles"].as_array().is_none_or(|roles| roles.iter().any(holds))
 }
 
 /// The attributes over whose values the copies of a shard are spread.
