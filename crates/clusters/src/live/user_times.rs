@@ -59,7 +59,8 @@ impl UserClock {
             times.search_ms = longer(times.search_ms, search);
             times.indexing_ms = longer(times.indexing_ms, indexing);
             let rejected = now.rejected.zip(before.rejected);
-            times.rejected += rejected.map_or(0, |(now, before)| now.saturating_sub(before));
+            let rejected = rejected.map_or(0, |(now, before)| now.saturating_sub(before));
+            times.rejected = times.rejected.saturating_add(rejected);
         }
         self.before = now;
         times
@@ -89,5 +90,7 @@ mod tests {
         assert_eq!(clock.take(&answer((112, 9100), (112, 9400), 3)).search_ms, None);
         // A node that started again counts from zero.
         assert_eq!(clock.take(&answer((50, 10), (50, 10), 0)), UserTimes::default());
+        let many = clock.take(&answer((50, 10), (50, 10), u64::MAX));
+        assert_eq!(many.rejected, u64::MAX, "no sum is too large");
     }
 }

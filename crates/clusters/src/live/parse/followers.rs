@@ -96,7 +96,7 @@ pub(crate) fn replication(answer: &Value) -> Vec<Follower> {
 /// are not among them.
 pub(crate) fn replication_stopped(answer: &Value) -> u64 {
     let at = |key: &str| count(answer.get(key)).unwrap_or(0);
-    at("num_paused_indices") + at("num_failed_indices")
+    at("num_paused_indices").saturating_add(at("num_failed_indices"))
 }
 
 /// What `_plugins/_replication/{index}/_status` says of a follower that does not run; none of one that does.
@@ -212,6 +212,8 @@ mod tests {
         assert_eq!((found[0].lag_ops(), found[0].shard), (Some(13_103), None));
         assert_eq!((found[0].throttled_reads, found[0].throttled_writes), (Some(0), Some(7)));
         assert_eq!(replication_stopped(&answer), 2);
+        let many = json!({ "num_paused_indices": u64::MAX, "num_failed_indices": 1 });
+        assert_eq!(replication_stopped(&many), u64::MAX);
     }
 
     #[test]

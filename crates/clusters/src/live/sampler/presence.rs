@@ -30,7 +30,7 @@ impl Presence {
         self.answered.retain(|_, last| now - *last <= MISSED_FOR);
         let missing = self.answered.iter().filter(|(_, last)| **last < now);
         self.gone = missing.map(|(name, _)| name.clone()).collect();
-        self.present = (self.answered.len() - self.gone.len()) as u64 + silent;
+        self.present = silent.saturating_add((self.answered.len() - self.gone.len()) as u64);
         // Which of them are silent, and which have left, nobody says.
         if self.gone.len() as u64 <= silent {
             self.gone.clear();
@@ -72,5 +72,7 @@ mod tests {
         assert!(presence.gone().is_empty());
         presence.take(&nodes(&["a", "b"]), 0, at(3610));
         assert_eq!((presence.present(), presence.gone().len()), (2, 0));
+        presence.take(&nodes(&["a"]), u64::MAX, at(3613));
+        assert_eq!(presence.present(), u64::MAX, "no count is too large");
     }
 }
