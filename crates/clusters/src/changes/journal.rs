@@ -26,8 +26,9 @@ use crate::{Error, Result};
 /// read.
 const FORMAT: u32 = 3;
 const FIRST_WITH_HASHES: u32 = 3;
-/// A run writes some hundred bytes for each change.
-const BYTES_MAX: u64 = 64 << 20;
+/// A larger one is not read into memory, and not written. A run writes some hundred bytes for each change, and whoever
+/// steers renews its lease every 10 s until somebody says stop.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// Which cluster the changes are made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -276,6 +277,12 @@ impl Journal {
     fn write(&mut self, line: String) -> Result<()> {
         let (mut line, hash) = hashed(line, self.hash);
         line.push('\n');
+        if self.bytes + line.len() as u64 > BYTES_MAX {
+            let mb = BYTES_MAX >> 20;
+            let why = format!("it would have more than {mb} MB; end this run and begin another");
+            let source = io::Error::other(why);
+            return Err(io_error("write to the journal of changes", &self.path, source));
+        }
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
         if let Err(source) = written {
             // Half a line would spoil those after it. Where that fails too, the run ends here.
@@ -344,6 +351,26 @@ mod tests {
             let said = Journal::open(path).err().unwrap().to_string();
             assert!(said.contains("no run wrote it"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_year_of_renewals_has_room_and_what_is_written_can_be_read() {
+        const RENEWALS: u64 = 365 * 86_400 / 10;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        let mut journal = Journal::create(&path, head()).unwrap();
+        let (name, before) = ("cluster.metadata.narrows_steerer", journal.bytes);
+        let lease = format!("20261130-215000-steer-1234567-0123abcd {RENEWALS}");
+        let held = [(name, Some(lease.as_str()))];
+        let renewal = settings(&held, &held);
+        journal.record(renewal.clone()).unwrap();
+        let one = journal.bytes - before;
+        assert!(one * RENEWALS < BYTES_MAX, "{one}");
+        journal.bytes = BYTES_MAX - one + 1;
+        let refused = journal.record(renewal).unwrap_err().to_string();
+        assert!(refused.contains("end this run"), "{refused}");
+        drop(journal);
+        assert_eq!(Journal::open(&path).unwrap().changes.len(), 1);
     }
 
     #[test]
