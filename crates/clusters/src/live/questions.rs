@@ -10,8 +10,11 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
     *.shards.translog.total,*.shards.translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns";
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
+/// Of a repository's settings the limits alone: others may hold credentials, such as those in an address.
+pub(super) const REPOSITORY_FILTER: &str = "?filter_path=*.*.max_*_bytes_per_sec";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 12] = [
+pub(super) const EARLIER: [(&str, &str); 13] = [
+    ("?filter_path=*.settings", REPOSITORY_FILTER),
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
     (

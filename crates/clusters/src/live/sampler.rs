@@ -23,8 +23,8 @@ use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    BLOCKS, CANCELLED, CANCELLED_FROM, CORES, HEALTH, NODES_STATS, REMOTES, SNAPSHOT_STATUS,
-    SNAPSHOTS, STATE, STORES, escape, lost_without,
+    BLOCKS, CANCELLED, CANCELLED_FROM, CORES, HEALTH, NODES_STATS, REMOTES, REPOSITORY_FILTER,
+    SNAPSHOT_STATUS, SNAPSHOTS, STATE, STORES, escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
@@ -392,7 +392,7 @@ impl Sampler {
     ) -> Result<Option<String>, Error> {
         let is_room = self.repositories.len() < REPOSITORIES_MAX;
         if !self.repositories.contains_key(repository) && is_room {
-            let path = format!("/_snapshot/{}?filter_path=*.settings", escape(repository));
+            let path = format!("/_snapshot/{}{REPOSITORY_FILTER}", escape(repository));
             let answer = match self.client.get(&path).await {
                 Ok(answer) => Some(answer),
                 Err(error) if error.is_absent() => None,
