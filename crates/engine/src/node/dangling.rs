@@ -29,7 +29,8 @@ pub(super) async fn sweep(node: &Node) {
     let core = node.core();
     for key in nobody_knows(node) {
         let (uuid, shard) = (&key.0, key.1);
-        if core.disk.read_metadata(uuid, shard).await.is_some() {
+        // One that cannot be read now is not missing.
+        if !matches!(core.disk.read_metadata(uuid, shard).await, Ok(None)) {
             continue;
         }
         let dir = core.disk.copy_dir(uuid, shard);
@@ -70,7 +71,7 @@ impl Node {
         let keys: Vec<_> = self.parts.closed_copies.borrow().range(all_of(uuid)).cloned().collect();
         let mut found = DanglingIndex::default();
         for (_, shard) in &keys {
-            if let Some(copy) = disk.read_metadata(uuid, *shard).await {
+            if let Ok(Some(copy)) = disk.read_metadata(uuid, *shard).await {
                 let dir = disk.copy_dir(uuid, *shard);
                 // What cannot be read here is no better than nothing.
                 let extent = store::extent(&self.core().env, &dir).await.unwrap_or_default();

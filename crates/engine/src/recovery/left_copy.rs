@@ -20,18 +20,18 @@ pub(super) struct LeftCopy {
 impl LeftCopy {
     /// None where there is no copy, where it was told no global checkpoint, or where the index was a follower
     /// ([`IndexMeta::knows_its_checkpoints`](crate::state::IndexMeta::knows_its_checkpoints)).
-    pub(super) async fn find(core: &Core, shard: &LocalShard) -> Option<LeftCopy> {
-        let state = core.state();
-        state.indices.get(&shard.index).filter(|meta| meta.knows_its_checkpoints())?;
-        if core.env.is_planted(planted::EXTENTS_UNSAID) {
-            return None;
+    pub(super) async fn find(core: &Core, shard: &LocalShard) -> Result<Option<LeftCopy>, Failure> {
+        let meta = shard.meta(&core.state());
+        let knows = meta.is_some_and(|meta| meta.knows_its_checkpoints());
+        if !knows || core.env.is_planted(planted::EXTENTS_UNSAID) {
+            return Ok(None);
         }
-        let (uuid, number) = (&shard.index_uuid, shard.number);
-        let metadata = core.disk.read_metadata(uuid, number).await?;
-        let dir = core.disk.copy_dir(uuid, number);
-        let extent = store::extent(&core.env, &dir).await.ok()?;
-        let extent = Some(extent).filter(|extent| metadata.is_of(&extent.history_uuid))?;
-        Some(LeftCopy { dir, metadata, global_checkpoint: extent.global_checkpoint? })
+        let Some(metadata) = shard.read_metadata(&core.disk).await? else { return Ok(None) };
+        let dir = core.disk.copy_dir(&shard.index_uuid, shard.number);
+        let extent = store::extent(&core.env, &dir).await.ok();
+        let extent = extent.filter(|extent| metadata.is_of(&extent.history_uuid));
+        let global_checkpoint = extent.and_then(|extent| extent.global_checkpoint);
+        Ok(global_checkpoint.map(|global_checkpoint| LeftCopy { dir, metadata, global_checkpoint }))
     }
 
     /// Why it must not be replaced by what the primary has.

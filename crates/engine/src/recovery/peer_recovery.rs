@@ -24,8 +24,8 @@ const OPS_LOOK: Duration = Duration::from_millis(5);
 impl Recovery {
     pub(super) async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
         self.progress.shown.borrow_mut().source = Some(from_node.to_owned());
-        let left = LeftCopy::find(&self.service.core, &self.shard).await;
-        let mut store = self.own_store().await;
+        let left = LeftCopy::find(&self.service.core, &self.shard).await?;
+        let mut store = self.own_store().await?;
         let (mut retries, mut is_listed) = (Retries::new(self), false);
         loop {
             let tried = self.try_peer(from_node, left.as_ref(), &mut store, &mut is_listed).await;
@@ -41,17 +41,17 @@ impl Recovery {
     /// follower, whose copies have the leader's operations and no others; or it has none above the global checkpoint
     /// that its commit knows, up to which every copy in sync has the same, whoever is the primary since. An index that
     /// has followed does not know that: its primaries may have numbered anew what this copy has of the leader.
-    async fn own_store(&self) -> Option<Shard> {
-        let metadata = self.metadata().await?;
+    async fn own_store(&self) -> Result<Option<Shard>, Failure> {
+        let Some(metadata) = self.metadata().await? else { return Ok(None) };
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
         let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
-        let (mapping, options) = self.options().ok()?;
-        let store = self.open_here(&mapping, &options).await.ok()?;
-        let meta = self.shard.meta(&self.service.core.state())?;
-        let is_known =
-            meta.knows_its_checkpoints() && store.max_seq_no() <= store.global_checkpoint();
+        let Ok((mapping, options)) = self.options() else { return Ok(None) };
+        let Ok(store) = self.open_here(&mapping, &options).await else { return Ok(None) };
+        let meta = self.shard.meta(&self.service.core.state());
+        let is_known = meta.is_some_and(|meta| meta.knows_its_checkpoints())
+            && store.max_seq_no() <= store.global_checkpoint();
         let is_in_history = is_of_term || is_known;
-        (is_in_history && metadata.is_of(store.history_uuid())).then_some(store)
+        Ok((is_in_history && metadata.is_of(store.history_uuid())).then_some(store))
     }
 
     async fn try_peer(

@@ -31,7 +31,7 @@ impl Recovery {
         if !extent.is_loss_accepted || self.follows() {
             return Ok(None);
         }
-        let metadata = self.metadata().await;
+        let metadata = self.metadata().await?;
         // Files of another shard are refused below.
         let Some(metadata) = metadata.filter(|found| found.is_of(&extent.history_uuid)) else {
             return Ok(None);
@@ -47,8 +47,9 @@ impl Recovery {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
         let (mapping, options) = self.options()?;
         let options = Options { history_uuid: self.history_to_begin().await?, ..options };
+        let metadata = self.metadata().await?;
+        let leases = self.shard.read_leases(&self.service.core.disk).await?;
         let store = self.open_here(&mapping, &options).await?;
-        let metadata = self.metadata().await;
         if metadata.is_some_and(|metadata| !metadata.is_of(store.history_uuid())) {
             let dir = self.dir();
             let reason = format!("{} holds the files of another shard", dir.display());
@@ -67,8 +68,6 @@ impl Recovery {
             self.shard.assumes_checkpoint.set(true);
             self.shard.followed_copies.set(FollowedCopies::BeforeRead);
         }
-        let leases =
-            self.service.core.disk.read_leases(&self.shard.index_uuid, self.shard.number).await;
         if !self.service.core.env.is_planted(planted::LEASES_FORGOTTEN) {
             set_leases(&self.shard, &store, leases);
         }

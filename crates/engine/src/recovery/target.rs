@@ -186,9 +186,8 @@ impl Recovery {
     }
 
     /// What was written beside the files that are here.
-    pub(super) async fn metadata(&self) -> Option<CopyMetadata> {
-        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        self.service.core.disk.read_metadata(uuid, number).await
+    pub(super) async fn metadata(&self) -> Result<Option<CopyMetadata>, Failure> {
+        self.shard.read_metadata(&self.service.core.disk).await
     }
 
     /// Whether each step is asked for by itself, as in the field.

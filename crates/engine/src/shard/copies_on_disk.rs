@@ -32,7 +32,7 @@ impl NodeDisk {
         let mut found = FoundOnDisk { unsigned, ..FoundOnDisk::default() };
         for (index_uuid, shard) in signed {
             match self.read_metadata(&index_uuid, shard).await {
-                Some(metadata) => {
+                Ok(Some(metadata)) => {
                     let dir = self.copy_dir(&index_uuid, shard);
                     let extent = store::extent(&self.env, &dir).await.ok();
                     // What cannot be read, or is another shard's, is refused by name when the copy is opened.
@@ -48,7 +48,7 @@ impl NodeDisk {
                         global_checkpoint: extent.and_then(|extent| extent.global_checkpoint),
                     });
                 }
-                None => found.unreadable.push(format!(
+                Ok(None) | Err(_) => found.unreadable.push(format!(
                     "{} cannot be read, so that nobody knows which copy lies beside it; it is kept and not used",
                     self.metadata_path(&index_uuid, shard).display()
                 )),

@@ -20,6 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use world::{Env, Work};
 
@@ -267,17 +268,30 @@ impl NodeDisk {
         self.write(self.leases_path(index_uuid, shard), text).await
     }
 
-    /// The leases of a copy; none where they cannot be read: followers renew theirs, or recover again.
-    pub(crate) async fn read_leases(&self, index_uuid: &str, shard: u32) -> Leases {
-        let read = self.read(self.leases_path(index_uuid, shard)).await;
-        let text = read.ok().flatten().unwrap_or_default();
-        let by_id: BTreeMap<String, Lease> = serde_json::from_str(&text).unwrap_or_default();
-        by_id.into()
+    /// The leases of a copy; none where they are missing or damaged: followers renew theirs, or recover again.
+    pub(crate) async fn read_leases(&self, index_uuid: &str, shard: u32) -> io::Result<Leases> {
+        let by_id: Option<BTreeMap<String, Lease>> =
+            self.read_json(self.leases_path(index_uuid, shard)).await?;
+        Ok(by_id.unwrap_or_default().into())
     }
 
-    pub(crate) async fn read_metadata(&self, index_uuid: &str, shard: u32) -> Option<CopyMetadata> {
-        let text = self.read(self.metadata_path(index_uuid, shard)).await.ok()??;
-        serde_json::from_str(&text).ok()
+    /// A copy's metadata; none where it is missing or damaged.
+    pub(crate) async fn read_metadata(
+        &self,
+        index_uuid: &str,
+        shard: u32,
+    ) -> io::Result<Option<CopyMetadata>> {
+        self.read_json(self.metadata_path(index_uuid, shard)).await
+    }
+
+    /// What a small file holds; none where it is missing or damaged. Fails where it may be whole and cannot be read
+    /// now, for want of handles for example.
+    async fn read_json<T: DeserializeOwned>(&self, path: PathBuf) -> io::Result<Option<T>> {
+        match self.read(path).await {
+            Ok(text) => Ok(text.and_then(|text| serde_json::from_str(&text).ok())),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes what an index is beside its copies here, so that it is known should the cluster state be lost. In the
@@ -357,6 +371,7 @@ mod tests {
 
     testbed::real_world!(
         leases_of_an_earlier_build_are_read,
+        what_cannot_be_read_now_is_not_taken_for_missing,
         a_change_whose_caller_is_gone_undoes_no_later_one,
         a_state_that_nobody_could_read_again_is_not_stored,
     );
@@ -366,7 +381,27 @@ mod tests {
         let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
         let text = r#"{"f":{"retaining_seq_no":7,"timestamp_ms":1,"source":"ccr"}}"#;
         disk.write(disk.leases_path("uuid", 0), text.to_owned()).await.unwrap();
-        assert_eq!(disk.read_leases("uuid", 0).await.retained_from("f"), Some(7));
+        let leases = disk.read_leases("uuid", 0).await.unwrap();
+        assert_eq!(leases.retained_from("f"), Some(7));
+    }
+
+    async fn what_cannot_be_read_now_is_not_taken_for_missing(env: Env) {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+        let paths = [disk.leases_path("uuid", 0), disk.metadata_path("uuid", 0)];
+        for is_damaged in [false, true] {
+            for path in paths.iter().filter(|_| is_damaged) {
+                disk.write(path.clone(), "{".to_owned()).await.unwrap();
+            }
+            assert_eq!(disk.read_leases("uuid", 0).await.unwrap(), Leases::default());
+            assert_eq!(disk.read_metadata("uuid", 0).await.unwrap(), None);
+        }
+        for path in &paths {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }
+        disk.read_leases("uuid", 0).await.unwrap_err();
+        disk.read_metadata("uuid", 0).await.unwrap_err();
     }
 
     /// A handler is dropped when the node goes that asked, and a task with its copy.
@@ -397,8 +432,8 @@ mod tests {
             while writes() {
                 env.sleep(Duration::from_millis(1)).await;
             }
-            assert_eq!(disk.read_leases("uuid", 0).await, last, "round {round}");
-            assert_eq!(disk.read_metadata("uuid", 1).await, None, "round {round}");
+            assert_eq!(disk.read_leases("uuid", 0).await.unwrap(), last, "round {round}");
+            assert_eq!(disk.read_metadata("uuid", 1).await.unwrap(), None, "round {round}");
         }
     }
 

@@ -329,6 +329,25 @@ impl LocalShard {
         })
     }
 
+    /// What is written beside the copy's files; none where it is missing or damaged.
+    pub(crate) async fn read_metadata(&self, disk: &NodeDisk) -> Result<Option<CopyMetadata>> {
+        let read = disk.read_metadata(&self.index_uuid, self.number).await;
+        read.map_err(|error| self.unread(disk, "metadata", &error))
+    }
+
+    /// The leases that are written there; none where they are missing or damaged.
+    pub(crate) async fn read_leases(&self, disk: &NodeDisk) -> Result<Leases> {
+        let read = disk.read_leases(&self.index_uuid, self.number).await;
+        read.map_err(|error| self.unread(disk, "retention leases", &error))
+    }
+
+    fn unread(&self, disk: &NodeDisk, what: &str, error: &std::io::Error) -> Failure {
+        let dir = disk.copy_dir(&self.index_uuid, self.number);
+        let reason =
+            format!("cannot read the {what} of the copy in {dir:?}: {error}; it is tried again");
+        Failure::new(500, "recovery_failed_exception", reason)
+    }
+
     /// The progress of its last recovery.
     pub fn progress(&self) -> Option<Rc<Progress>> {
         self.progress.borrow().clone()

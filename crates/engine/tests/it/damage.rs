@@ -20,6 +20,7 @@ testbed::both_worlds!(
     a_damaged_state_is_read_from_its_twin_and_two_are_refused,
     a_state_that_was_stored_by_half_is_taken_back,
     a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it,
+    leases_that_cannot_be_read_now_are_not_taken_for_none,
     a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing,
     a_log_without_its_checkpoint_is_opened_at_ones_word,
     exchanged_directories_of_two_shards_are_refused,
@@ -165,6 +166,24 @@ async fn a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it(env: 
     assert!(index.join("1").exists());
     // What is still to be removed keeps no node from stopping.
     c.stop().await;
+}
+
+/// What is kept for followers would go.
+async fn leases_that_cannot_be_read_now_are_not_taken_for_none(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
+    let index = c.data_dir(0).join("indices").join(&c.any().state().indices["a"].uuid);
+    let leases = index.join("0.leases.json");
+    restart(&mut c, |_| {
+        let _ = fs::remove_file(&leases);
+        // Whoever reads a file reads no directory.
+        fs::create_dir(&leases).unwrap();
+    })
+    .await;
+    c.explains("cannot read the retention leases").await;
+    fs::remove_dir(&leases).unwrap();
+    c.post("/_cluster/reroute?retry_failed=true").await;
+    c.green("a").await;
+    assert_eq!(count(&c, "a").await, (200, json!(20)));
 }
 
 /// The files of the log of a node's copies.
