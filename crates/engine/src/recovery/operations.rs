@@ -37,11 +37,12 @@ impl Recovery {
         }
     }
 
-    /// Copies operations until the copy has everything up to `max`.
+    /// Copies operations until the copy has everything up to `max`. What comes onto a store that was here before this
+    /// try is not copied again by the next one.
     pub(super) async fn copy_ops(
         &self,
         source: &SourceSession,
-        store: &Shard,
+        (store, was_here): (&Shard, bool),
         max: Option<u64>,
     ) -> Result<(), TransferError> {
         let next = |store: &Shard| store.local_checkpoint().map_or(0, |seq| seq + 1);
@@ -77,7 +78,11 @@ impl Recovery {
             let mapped = follow_mapping_to(&self.service.core, &self.shard, store, needed).await;
             mapped.map_err(Failure::from)?;
             let last = ops.last().map(Operation::last_seq_no);
+            let had = next(store);
             store.apply(ops).await?;
+            if was_here {
+                self.progress.kept_ops.update(|kept| kept + next(store).saturating_sub(had));
+            }
             let after = next(store).max(last.filter(|_| may_have_gaps).map_or(0, |seq| seq + 1));
             if after <= from {
                 let reason =

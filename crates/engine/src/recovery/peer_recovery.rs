@@ -159,7 +159,7 @@ impl Recovery {
         if !opened.leases.is_empty() || !leases.is_empty() {
             take_newer_leases(&self.service.core, &self.shard, &store, leases).await?;
         }
-        self.copy_ops(source, &store, max).await?;
+        self.copy_ops(source, (&store, opened.commit.is_none()), max).await?;
         // The field sends one batch at least.
         let had_none = self.progress.shown.borrow().ops_total == 0;
         self.further_steps(source, u32::from(had_none)).await?;

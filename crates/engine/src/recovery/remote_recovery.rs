@@ -68,7 +68,7 @@ impl Recovery {
         let commit = opened.commit.as_ref().ok_or_else(unexpected)?;
         let store = self.copy_files(source, commit, prefetched).await?;
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
-        self.copy_ops(source, &store, opened.max_seq_no).await?;
+        self.copy_ops(source, (&store, false), opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
         self.shard.set_store(store);
         Ok(self.shard.write_metadata(&self.service.core.disk).await?)

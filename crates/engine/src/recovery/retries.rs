@@ -19,11 +19,12 @@ pub(super) struct Retries {
     count: u32,
     since_progress: Time,
     recovered_bytes: u64,
+    kept_ops: u64,
 }
 
 impl Retries {
     pub(super) fn new(recovery: &Recovery) -> Self {
-        Retries { count: 0, since_progress: recovery.now(), recovered_bytes: 0 }
+        Retries { count: 0, since_progress: recovery.now(), recovered_bytes: 0, kept_ops: 0 }
     }
 
     /// Waits before the next try; fails where there is to be none.
@@ -35,8 +36,10 @@ impl Retries {
         let failure = as_failure(&error);
         let now = recovery.now();
         let (_, recovered) = recovery.progress.bytes();
-        if recovered > self.recovered_bytes {
-            (self.recovered_bytes, self.count, self.since_progress) = (recovered, 0, now);
+        let kept = recovery.progress.kept_ops.get();
+        if recovered > self.recovered_bytes || kept > self.kept_ops {
+            (self.count, self.since_progress) = (0, now);
+            (self.recovered_bytes, self.kept_ops) = (self.recovered_bytes.max(recovered), kept);
         }
         if !error.is_tried_again() || now - self.since_progress > PATIENCE {
             let (files, came) = recovery.progress.bytes();

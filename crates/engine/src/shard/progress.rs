@@ -62,6 +62,8 @@ pub struct Progress {
     stage: Cell<Stage>,
     stage_began: RefCell<BTreeMap<Stage, Time>>,
     pub(crate) files: RefCell<Vec<FileProgress>>,
+    /// Operations that came, and that no later try copies again.
+    pub(crate) kept_ops: Cell<u64>,
     pub(crate) source_throttle: Cell<Duration>,
     pub(crate) target_throttle: Cell<Duration>,
     pub(crate) accounting: RefCell<Accounting>,
@@ -77,6 +79,7 @@ impl Progress {
             stage: Cell::new(Stage::Init),
             stage_began: RefCell::new(BTreeMap::from([(Stage::Init, now)])),
             files: RefCell::default(),
+            kept_ops: Cell::default(),
             source_throttle: Cell::default(),
             target_throttle: Cell::default(),
             accounting: RefCell::new(Accounting::new(now, idle)),

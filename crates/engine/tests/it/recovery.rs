@@ -28,6 +28,7 @@ testbed::both_worlds!(
     what_a_recovery_brings_is_searchable_once_it_has_ended;
     simulated:
     a_copy_waits_once_to_be_listed_however_often_it_tries,
+    a_copy_that_gets_operations_is_not_given_up,
     a_copy_that_its_last_life_holds_is_waited_for,
 );
 
@@ -107,6 +108,40 @@ fn what_had_come_of_files_goes_once_the_copy_is_complete_without_them() {
         assert_eq!(c.counted("a").await["count"], 10);
         c.stop().await;
     });
+}
+
+/// It gets one with each try, and keeps it.
+async fn a_copy_that_gets_operations_is_not_given_up(env: Env) {
+    let (primary, mut c) = cluster_behind(&env, "one", 2, 0).await;
+    create_on(&c, "a", "one-0").await;
+    assert_eq!(c.index("a", 0, 100).await, 100);
+    add_replica_on(&c, "a", "one-0,one-1").await;
+    c.stop_node(1).await;
+    for n in 100..105 {
+        assert_eq!(c.index("a", n, n + 1).await, 1);
+    }
+    c.set(json!({ "indices.recovery.retry_delay_state_sync": "50s" })).await;
+    let mut reads = 0;
+    primary.change(move |request, mut answer| {
+        if !matches!(request, Request::ReadOps { .. }) {
+            return answer;
+        }
+        reads += 1;
+        if let Ok(Response::Ops { ops, .. }) = &mut answer {
+            ops.truncate(1);
+        }
+        match reads % 2 {
+            0 => Err(Failure::new(503, "unavailable_shards_exception", "not yet")),
+            _ => answer,
+        }
+    });
+    c.start_node(1).await;
+    env.sleep(Duration::from_secs(400)).await;
+    c.green("a").await;
+    let rows = c.get("/a/_recovery").await["a"]["shards"].clone();
+    let replica = rows.as_array().unwrap().iter().find(|row| row["primary"] == false).unwrap();
+    assert_eq!(replica["narrows"]["retries"], 4, "it is one recovery: {replica}");
+    c.has(2, 105).await;
 }
 
 /// A source that hears of the copy late has heard of it by the second try.
