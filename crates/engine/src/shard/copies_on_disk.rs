@@ -1,12 +1,13 @@
 //! The copies that are on a node's disk: which are found there, and what is removed of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use world::Work;
 
-use super::disk::NodeDisk;
+use super::disk::{INDEX, NodeDisk};
 use crate::planted;
 use crate::state::FoundCopy;
 
@@ -127,8 +128,13 @@ impl NodeDisk {
         let remove = move || {
             // Otherwise a copy has come here since.
             let Some(mut made) = turn.take() else { return };
-            let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
-            if left.all(|entry| entry.path().with_extension("json") == path) {
+            let is_own = |entry: fs::DirEntry| entry.path().with_extension("json") == path;
+            let is_empty = match fs::read_dir(&dir) {
+                Ok(mut left) => left.all(|entry| entry.is_ok_and(is_own)),
+                // One that cannot be read may hold copies.
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            };
+            if is_empty {
                 // What was to be written before would make the directory again.
                 *made = turn.number;
                 // What stays of it is litter, and no copy.
@@ -137,6 +143,21 @@ impl NodeDisk {
         };
         self.env.work(work, remove).await;
         self.turns.forget(&written);
+    }
+
+    /// Removes what a kill left of indices after their last copy here was gone. For a node that has opened none yet.
+    pub(crate) async fn remove_empty_indices(&self) {
+        let paths = self.paths().await;
+        let is_left = |path: &&PathBuf| path.with_extension("json").ends_with(INDEX);
+        let (left, others): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_left);
+        let dirs = |paths: Vec<&PathBuf>| -> BTreeSet<PathBuf> {
+            paths.iter().filter_map(|path| path.parent()).map(Path::to_owned).collect()
+        };
+        for dir in dirs(left).difference(&dirs(others)) {
+            if let Some(index_uuid) = dir.file_name().and_then(|name| name.to_str()) {
+                self.remove_empty_index(index_uuid).await;
+            }
+        }
     }
 }
 
@@ -189,7 +210,8 @@ mod tests {
     use crate::state::{IndexMeta, StoredIndex};
 
     testbed::both_worlds!(
-        removes_one_copy_alone;
+        removes_one_copy_alone,
+        what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone;
         real:
         a_copy_is_removed_behind_whoever_still_works_in_it,
         what_was_written_of_an_index_that_is_gone_takes_neither_memory_nor_room,
@@ -224,6 +246,19 @@ mod tests {
             let dir = disk.copy_dir("uuid", shard);
             assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
         }
+    }
+
+    async fn what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone(env: Env) {
+        let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+        let root = temporary.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
+        let disk = NodeDisk::open(&env, "n1", &root).await.unwrap();
+        let index = write_index(&disk).await;
+        disk.write_metadata("uuid", 0, &CopyMetadata::default()).await.unwrap();
+        disk.remove_empty_indices().await;
+        assert!(disk.paths().await.contains(&index), "it has a copy here");
+        disk.remove_copy("uuid", 0).await.unwrap();
+        disk.remove_empty_indices().await;
+        assert_eq!(disk.paths().await, Vec::<PathBuf>::new());
     }
 
     /// A task that was ended may have work on another thread, which knows nothing of that.

@@ -30,7 +30,7 @@ use crate::state::{ClusterState, StoredIndex};
 use policy::retention::{Lease, Leases};
 use store::sealed::{seal, unseal};
 
-const INDEX: &str = "index.json";
+pub(super) const INDEX: &str = "index.json";
 
 /// The metadata that is written beside a copy's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

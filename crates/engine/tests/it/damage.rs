@@ -21,6 +21,7 @@ testbed::both_worlds!(
     a_state_that_was_stored_by_half_is_taken_back,
     a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it,
     leases_that_cannot_be_read_now_are_not_taken_for_none,
+    what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone,
     a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing,
     a_log_without_its_checkpoint_is_opened_at_ones_word,
     exchanged_directories_of_two_shards_are_refused,
@@ -182,6 +183,23 @@ async fn leases_that_cannot_be_read_now_are_not_taken_for_none(env: Env) {
     c.explains("cannot read the retention leases").await;
     fs::remove_dir(&leases).unwrap();
     c.post("/_cluster/reroute?retry_failed=true").await;
+    c.green("a").await;
+    assert_eq!(count(&c, "a").await, (200, json!(20)));
+}
+
+/// The node was killed in between.
+async fn what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
+    let indices = c.data_dir(0).join("indices");
+    let kept = indices.join(&c.any().state().indices["a"].uuid).join("index.json");
+    eventually(&env, "what the index is has been written", async || kept.exists()).await;
+    let gone = indices.join("gone");
+    restart(&mut c, |_| {
+        fs::create_dir(&gone).unwrap();
+        fs::write(gone.join("index.json"), "what it was").unwrap();
+    })
+    .await;
+    assert!(kept.exists() && !gone.exists());
     c.green("a").await;
     assert_eq!(count(&c, "a").await, (200, json!(20)));
 }
