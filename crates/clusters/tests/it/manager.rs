@@ -146,7 +146,8 @@ async fn answer(manager: &Shared, request: RestRequest) -> (u16, Value) {
             manager.borrow_mut().follows = Some((2, index));
             return std::future::pending().await;
         }
-        (_, index) => Asked::Index(index.trim_matches('/').to_owned()),
+        // A document that is written makes its index, too.
+        (_, path) => Asked::Index(path.split('/').nth(1).unwrap_or_default().to_owned()),
     };
     manager.borrow_mut().queued.push(asked);
     let is_late = manager.borrow_mut().is_late.take();
