@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::join;
+use futures_util::future::{join, ready};
 use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
 use world::{Task, Time};
@@ -42,6 +42,10 @@ const FOLLOWS_BEGIN: &str =
 /// How long they are waited for, and how often they are asked for.
 const FOLLOWS_BEGIN_MAX: Duration = Duration::from_secs(30);
 const FOLLOWS_BEGIN_EVERY: Duration = Duration::from_millis(250);
+/// How long writes that are under way are waited for before their index is deleted, as long as writers wait for an
+/// answer, and how often they are counted.
+const WRITES_END_MAX: Duration = Duration::from_secs(30);
+const WRITES_END_EVERY: Duration = Duration::from_millis(50);
 /// How long one answer may take where a cluster is put back: the removal of an index takes its time.
 pub const PUT_BACK_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -100,6 +104,8 @@ pub struct LiveCluster {
     lease: RefCell<Option<Rc<Lease>>>,
     /// Who has the lease by now, where it was lost.
     lost_to: RefCell<Option<String>>,
+    /// Each write that is under way has it, too.
+    writes: Rc<()>,
 }
 
 impl Journaled for &LiveCluster {
@@ -130,7 +136,7 @@ impl LiveCluster {
         client.before_each_change(journal.stamp());
         let journal = RefCell::new(Some(journal));
         let (lease, lost_to) = (RefCell::default(), RefCell::default());
-        LiveCluster { client, end_client, identity, journal, lease, lost_to }
+        LiveCluster { client, end_client, identity, journal, lease, lost_to, writes: Rc::default() }
     }
 
     /// Takes the lease for `holder`: whoever steers would take changes that are made here for somebody else's, and
@@ -187,6 +193,7 @@ impl LiveCluster {
             lease.renew_in_time(&mut there).await?;
         }
         let (body, change) = self.journal_before(method, path, body).await?;
+        let _is_under_way = writes(path).then(|| self.writes.clone());
         let unanswered = self.client.unanswered();
         let asked = self.client.request(limit, method, path, body);
         let answer = match &lease {
@@ -217,7 +224,16 @@ impl LiveCluster {
             lease.renew(&mut (client, &mut put_back.journal)).await.ok();
             put_back.ends = put_back.ends.max(comes_until(client));
         }
-        put_back.settle(client).await
+        put_back.settle_after(self.writes_end(), client).await
+    }
+
+    /// Waits until the writes that are under way are answered or given up: one that comes once its index is deleted
+    /// makes it anew.
+    async fn writes_end(&self) {
+        let gives_up = self.client.now() + WRITES_END_MAX;
+        while Rc::strong_count(&self.writes) > 1 && self.client.now() < gives_up {
+            self.client.sleep_until(self.client.now() + WRITES_END_EVERY).await;
+        }
     }
 
     /// Journals what a request is about to change; returns the body to send, and the number of the change. Refuses to
@@ -372,6 +388,12 @@ fn sets(method: &str, path: &str) -> bool {
     without_query(path) == SETTINGS && method == "PUT"
 }
 
+/// Whether a request writes documents, which makes an index that is not there.
+fn writes(path: &str) -> bool {
+    let api = without_query(path).split('/').nth(2);
+    matches!(api, Some("_bulk" | "_create" | "_doc" | "_update"))
+}
+
 /// Whether all indices that a path names are called as those of runs: `narrows-a-*,-narrows-a-1`.
 fn are_of_runs(names: &str) -> bool {
     let is_own = |name: &str| name.strip_prefix('-').unwrap_or(name).starts_with(INDEX_PREFIX);
@@ -429,10 +451,23 @@ impl Unsettled {
     /// more, each of which is put back, too. Then it removes the journal. What someone else has changed is left; it
     /// returns a sentence for each. Errors leave the journal, so that it can be tried again.
     pub async fn settle(self, client: &LiveClient) -> Result<Vec<String>> {
+        self.settle_after(ready(()), client).await
+    }
+
+    /// As [`Unsettled::settle`], which removes no index before `writes_end`.
+    async fn settle_after(
+        self,
+        writes_end: impl Future<Output = ()>,
+        client: &LiveClient,
+    ) -> Result<Vec<String>> {
         let Unsettled { journal, identity, mut done, ends } = self;
         let settles = settle(client, &journal, ends, &mut done);
+        let removes = async {
+            writes_end.await;
+            remove_all(client, &identity, &journal).await
+        };
         // Neither a wait nor a failure of one keeps the other from being done.
-        let (removed, settled) = join(remove_all(client, &identity, &journal), settles).await;
+        let (removed, settled) = join(removes, settles).await;
         settled.and(removed)?;
         journal.finish()?;
         Ok(done.left)

@@ -9,7 +9,7 @@ use clusters::{
     Change, ClusterSpec, Clusters, Error, FollowApi, Journal, LiveClusters, SENT_TWICE,
     TopologySpec, restore,
 };
-use futures_util::future::join;
+use futures_util::future::{join, join3};
 use record::observation::Scope;
 use serde_json::{Value, json};
 
@@ -166,6 +166,30 @@ fn nothing_is_written_any_more_once_everything_is_put_back() {
         assert!(!is_refused().await);
         stop_well(&mut run).await;
         assert!(is_refused().await);
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
+/// A write that was sent before a run was interrupted would make the index anew, too, where it comes late.
+#[test]
+fn an_index_is_deleted_once_the_writes_to_it_have_ended() {
+    on_cluster(async |env, cluster| {
+        let mut run = begin(&cluster, QUICK).await;
+        put(&run, "/narrows-1", &json!({})).await.unwrap();
+        let writer = run.asker("leader", QUICK).unwrap();
+        cluster.manager.borrow_mut().is_late = Some(false);
+        let stops = async {
+            env.sleep(QUICK / 4).await;
+            assert_eq!(cluster.manager.borrow().queued.len(), 1, "it is under way");
+            stop_well(&mut run).await;
+        };
+        let comes = async {
+            env.sleep(QUICK / 2).await;
+            cluster.manager.borrow_mut().make();
+        };
+        let writes = writer.ask("POST", "/narrows-1/_bulk", Bytes::new());
+        let (written, ..) = join3(writes, stops, comes).await;
+        assert!(matches!(written, Err(Error::Timeout { .. })), "{}", written.is_ok());
         everything_is_as_it_was(&cluster, &BTreeMap::new());
     });
 }
