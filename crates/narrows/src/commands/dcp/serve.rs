@@ -113,11 +113,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Ok(())
         });
         let ended = ended.await;
-        if let Some(bucket) = open {
-            say!("stopping");
-            bucket.close().await?;
-        }
-        ended.map(|_| ())
+        let closed = match open {
+            Some(bucket) => {
+                say!("stopping");
+                bucket.close().await
+            }
+            None => Ok(()),
+        };
+        // Where something failed before, that is why.
+        ended?;
+        Ok(closed?)
     })
 }
 
