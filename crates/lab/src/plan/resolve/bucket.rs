@@ -14,6 +14,9 @@ const VBUCKETS: RangeInclusive<i64> = 1..=dcp::bucket::MAX_VBUCKETS as i64;
 const ITEMS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const ITEM_SIZES: RangeInclusive<u64> = 1..=dcp::bucket::MAX_VALUE_BYTES as u64;
 const QUOTAS: RangeInclusive<u64> = 1 << 20..=1 << 40;
+/// Of more documents and bytes it could not be counted what comes, and comes again after a rollback.
+const SCALED_ITEMS_MAX: u64 = 1 << 53;
+const SCALED_BYTES_MAX: f64 = (1u64 << 60) as f64;
 const AT_LEAST: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(100 * 86_400);
 
 impl Plan {
@@ -35,6 +38,12 @@ impl Plan {
             full.transpose(),
         );
         let (vbuckets, items, item_bytes, quota_bytes, at_least, full) = found.together()?;
+        let most = full.map_or(items, |(full, _)| items.max(full));
+        if most > SCALED_ITEMS_MAX || most as f64 * item_bytes as f64 > SCALED_BYTES_MAX {
+            let message =
+                format!("at --scale {scale} no bucket could hold this; give a smaller --scale");
+            return Err(self.error(bucket.items.span(), message));
+        }
         let at_least = at_least.map_or(Duration::ZERO, |time| time.mul_f64(scale));
         Ok(Some(BucketUse { vbuckets, items, item_bytes, quota_bytes, at_least, full }))
     }

@@ -425,10 +425,20 @@ fn a_plan_that_is_too_large_is_sent_to_virtual_time_only_if_it_fits_there() {
 #[test]
 fn a_bucket_of_more_bytes_or_time_than_can_be_counted_is_refused() {
     let bucket = include_str!("../../../../../../plans/dcp-memory.toml");
-    // 2^40 documents of 2^24 bytes.
-    let most = bucket.replace("200_000", "549_755_813_888").replace("\"1kb\"", "\"16mb\"");
+    // 2^40 documents of 2^20 bytes.
+    let most = bucket.replace("200_000", "549_755_813_888").replace("\"1kb\"", "\"1mb\"");
     let said = resolve(&most, 2.0, |_, _| Ok(())).unwrap().check_size("embedded", false);
     assert!(said.unwrap_err().to_string().contains("too much for embedded"));
+    let full = "quota = \"1gb\"\nfull = { items = 549_755_813_888, quota = \"1gb\" }";
+    for (vast, scale) in [
+        (most.clone(), 4.0),
+        (most.replace("\"1mb\"", "\"1b\""), 1e6),
+        (bucket.replacen("quota = \"1gb\"", full, 1), 1e6),
+    ] {
+        let said = resolve(&vast, scale, |_, _| Ok(())).unwrap_err().to_string();
+        let wanted = format!("at --scale {scale} no bucket could hold this; give a smaller");
+        assert!(said.contains(&wanted), "{said}");
+    }
     let long = bucket.replace("vbuckets = 4", "vbuckets = 4\nat_least = \"100000000000000d\"");
     let said = resolve(&long, 1e6, |_, _| Ok(())).unwrap_err().to_string();
     assert!(said.contains("at_least is out of range; give 0ns to 8640000s"), "{said}");
