@@ -146,21 +146,26 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Writes the HTML page into the run's directory, or to `to`.
+/// Writes the HTML page into the run's directory.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    write(&report::html(run), to)
+    put(&report::html(run), to).with_context(|| written(to))
 }
 
-/// Writes a text into a file, as [`put`] does; the error says which.
+/// Writes a text into a file that somebody has named, as [`put`] does; the error says which. A link is followed, be it
+/// /dev/stdout, and a file in a directory that takes no other one is written where it is.
 pub(crate) fn write(text: &str, to: &Path) -> anyhow::Result<()> {
-    put(text, to).with_context(|| written(to))
+    let stays = to.is_symlink() || (to.is_file() && fresh(to).is_err());
+    let put = if stays { fs::write(to, text) } else { put(text, to) };
+    put.with_context(|| written(to))
 }
 
 /// Fails where nothing can be written to, before it is measured what is to be written. Leaves no file.
 pub(crate) fn check_written(to: &Path) -> anyhow::Result<()> {
-    let opened = match to.exists() {
-        true => OpenOptions::new().append(true).open(to).map(drop),
-        false => fresh(to).map(drop),
+    let opened = match fs::metadata(to) {
+        // Whoever reads a pipe would take this for its end.
+        Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
+        Ok(_) => OpenOptions::new().append(true).open(to).map(drop),
+        Err(_) => fresh(to).map(drop),
     };
     opened.with_context(|| written(to))
 }
@@ -223,6 +228,23 @@ mod tests {
         assert_eq!(fs::read_to_string(&old).unwrap(), "old");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left");
         assert!(check_written(dir.path()).is_err(), "a directory is no file");
+    }
+
+    #[test]
+    fn a_link_and_a_pipe_that_somebody_names_are_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link, pipe] = ["file", "link", "pipe"].map(|name| dir.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for text in ["one", "other"] {
+            check_written(&link).and_then(|()| write(text, &link)).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert!(link.is_symlink());
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let from = pipe.clone();
+        let reads = std::thread::spawn(move || fs::read_to_string(from).unwrap());
+        check_written(&pipe).and_then(|()| write("page", &pipe)).unwrap();
+        assert_eq!(reads.join().unwrap(), "page");
     }
 
     #[test]

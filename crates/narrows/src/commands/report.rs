@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use record::RunDir;
 
-use crate::runs::write_page;
 use crate::{runs, terminal};
 
 #[derive(clap::Args)]
@@ -24,7 +23,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, &args.run)?;
     let run = RunDir::open(&dir)?;
     let to = args.output.clone().unwrap_or_else(|| dir.join("report.html"));
-    write_page(&run, &to)?;
+    match &args.output {
+        Some(_) => runs::write(&report::html(&run), &to)?,
+        None => runs::write_page(&run, &to)?,
+    }
     writeln!(terminal::out(), "{}", to.display())?;
     runs::check_manifest(&run, &dir)
 }
