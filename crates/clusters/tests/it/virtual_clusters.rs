@@ -3,8 +3,17 @@
 use std::time::Duration;
 
 use crate::common::{ask, connect_follower, count, follower_is_connected, index_some, topology};
-use clusters::{Clusters, Error, FaultKind, Faults, VirtualClusters};
+use bytes::Bytes;
+use clusters::live::{Address, LiveClient, LiveOptions};
+use clusters::{
+    ClusterIdentity, Clusters, Error, FaultKind, Faults, FollowApi, Head, Journal, LiveCluster,
+    LiveClusters, TopologySpec, VirtualClusters,
+};
+use futures_util::future::join;
+use rest::RestRequest;
 use world::Direction;
+
+testbed::rest_host!();
 
 #[test]
 fn a_killed_node_is_asked_no_more_and_comes_back_with_its_data() {
@@ -92,6 +101,53 @@ fn a_start_that_fails_leaves_nothing_behind() {
         assert!(matches!(refused, Error::ClusterName { .. }), "{refused}");
         assert!(target.nodes("leader").is_empty());
         target.start(&topology(2)).await.unwrap();
+        target.stop().await;
+    });
+}
+
+/// A bulk request that is long on its way would make the index anew that the run has deleted.
+#[test]
+fn a_write_that_is_under_way_where_a_run_ends_leaves_no_index() {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    world::virtual_world::run(3, async |env| {
+        let mut target = VirtualClusters::new(&env);
+        target.start(&TopologySpec::alone("leader", 1)).await.unwrap();
+        let (asker, clock) = (target.asker("leader", PATIENCE).unwrap(), env.clone());
+        let forwards = async move |request: RestRequest| {
+            let RestRequest { method, path, body } = request;
+            if path.ends_with("_bulk") {
+                clock.sleep(Duration::from_secs(1)).await;
+            }
+            match asker.ask(&method, &path, body).await {
+                Ok(answer) => Some((answer.status, answer.body)),
+                Err(Error::Refused { status, .. }) => Some((status, Bytes::from("{}"))),
+                Err(_) => None,
+            }
+        };
+        let (address, _task) = rest_host(&env, "proxy", forwards).await;
+        let hosts = Address::parse_all([address.as_str()]).unwrap();
+        let options = LiveOptions::anonymous(hosts, PATIENCE);
+        let client = || LiveClient::new(&env, &options).unwrap();
+        let (asking, dir) = (client(), tempfile::tempdir().unwrap());
+        let identity = ClusterIdentity::ask(&asking).await.unwrap();
+        let head = Head::new(identity.uuid.clone(), vec![address]);
+        let journal = Journal::create(&dir.path().join("changes.jsonl"), head).unwrap();
+        let there = LiveCluster::new(asking, client(), identity, journal);
+        let mut run = LiveClusters::new(vec![there], FollowApi::Ccr);
+        run.start(&TopologySpec::alone("leader", 1)).await.unwrap();
+        let index = Bytes::from(r#"{"settings":{"number_of_shards":1,"number_of_replicas":0}}"#);
+        run.request("leader", "PUT", "/narrows-1", index).await.unwrap();
+        let writer = run.asker("leader", PATIENCE).unwrap();
+        let bulk = Bytes::from("{\"index\":{}}\n{\"n\":1}\n");
+        let stops = async {
+            env.sleep(Duration::from_millis(500)).await;
+            run.stop().await;
+        };
+        let (written, ()) = join(writer.ask("POST", "/narrows-1/_bulk", bulk), stops).await;
+        assert_eq!(written.unwrap().json().unwrap()["errors"], false);
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        let missing = ask(&target, "GET", "/narrows-1/_count", "").await;
+        assert!(matches!(missing, Err(Error::Refused { status: 404, .. })), "{missing:?}");
         target.stop().await;
     });
 }
