@@ -356,6 +356,11 @@ mod tests {
             ("cb.example.org", None, false),
             ("[::1]", None, true),
             ("localhost", Some(false), true),
+            // Names that a configuration may hold, and that are looked up with their brackets.
+            ("[localhost]", None, false),
+            ("[localhost", None, false),
+            ("[127.0.0.1]", None, false),
+            ("[[::1]]", None, false),
         ] {
             let address = format!("{host}:11207");
             assert_eq!(may_send_password(&address, verified), may, "{address} {verified:?}");

@@ -7,10 +7,12 @@ use std::time::Duration;
 /// the default interval of NOOPs.
 pub(crate) const PEER_PATIENCE: Duration = Duration::from_secs(360);
 
-/// The host of an address, without the brackets of IPv6.
+/// The host of an address, without the brackets of IPv6. Around anything else they are a part of a name, which is
+/// looked up as it is.
 pub(crate) fn host_of(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    host.trim_start_matches('[').trim_end_matches(']')
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    inner.filter(|inner| inner.contains(':')).unwrap_or(host)
 }
 
 /// Whether a host is this machine, whatever is done to names on the way.
