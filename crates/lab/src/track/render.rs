@@ -175,9 +175,7 @@ impl Files {
         let refuse = |why: String| Error::Usage { why };
         let mut sources = self.sources.borrow_mut();
         if sources.len() >= FILES_MAX {
-            return Err(refuse(format!(
-                "the track has over {FILES_MAX} files; does a pattern match too much?"
-            )));
+            return Err(too_many());
         }
         let text = self.text(path).map_err(refuse)?;
         if text.contains([MARK.0, MARK.1]) {
@@ -204,7 +202,7 @@ impl Files {
         while let Some(found) = collect(&rest) {
             let (before, after) = (rest[..found.from].to_owned(), rest[found.to..].to_owned());
             whole.push_str(&before);
-            for (number, part) in matching(&dir, &found.pattern).into_iter().enumerate() {
+            for (number, part) in matching(&dir, &found.pattern)?.into_iter().enumerate() {
                 // A line has one place: a part has lines of its own.
                 whole.push_str(if number > 0 { ",\n" } else { "\n" });
                 whole.push_str(&self.expanded(&part, depth + 1)?);
@@ -398,8 +396,14 @@ fn collect(text: &str) -> Option<Collect> {
     None
 }
 
-/// The files that match a pattern, `*` within names, in order.
-fn matching(dir: &Path, pattern: &str) -> Vec<PathBuf> {
+fn too_many() -> Error {
+    let why = format!("the track has over {FILES_MAX} files; does a pattern match too much?");
+    Error::Usage { why }
+}
+
+/// The files that match a pattern, `*` within names, in order. A pattern of many folders may match any number of them:
+/// links lead in circles, and `..` to all of the machine.
+fn matching(dir: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
     let mut found = vec![dir.to_owned()];
     let parts: Vec<&str> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -414,11 +418,14 @@ fn matching(dir: &Path, pattern: &str) -> Vec<PathBuf> {
             let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
             let fits =
                 names.filter(|name| !name.starts_with('.') && record::names::matches(part, name));
-            next.extend(fits.map(|name| folder.join(name)));
+            next.extend(fits.map(|name| folder.join(name)).take(FILES_MAX + 1));
+            if next.len() > FILES_MAX {
+                return Err(too_many());
+            }
         }
         found = next;
     }
     found.retain(|path| path.is_file());
     found.sort();
-    found
+    Ok(found)
 }

@@ -543,3 +543,16 @@ fn a_track_reads_nothing_that_lies_elsewhere() {
     // What tracks of one repository share.
     assert_eq!(opened(&collect("../part.json")).unwrap().about, "shared");
 }
+
+#[test]
+fn a_pattern_that_leads_in_circles_has_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    for link in ["a", "b"] {
+        std::os::unix::fs::symlink(".", dir.path().join(link)).unwrap();
+    }
+    let file = dir.path().join("track.json");
+    // Two ways at each of twelve steps, and no file at the end of any.
+    let part = format!("{{{{ rally.collect(parts=\"{}none.json\") }}}}", "*/".repeat(12));
+    std::fs::write(&file, format!("{{ \"schedule\": [ {part} ] }}")).unwrap();
+    says(lab::track::open(&file, &embedded()), &["over 2000 files"]);
+}
