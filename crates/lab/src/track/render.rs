@@ -195,24 +195,25 @@ impl Files {
             return Err(Error::Usage { why });
         }
         let file = self.read(path)?;
-        let text = self.sources.borrow()[file].text.clone();
-        let mut whole = String::new();
-        let mut rest = marked(&text, file).to_string();
+        let text = marked(&self.sources.borrow()[file].text, file);
+        let (mut whole, mut rest, mut mark) = (String::new(), text.as_str(), "");
         let dir = path.parent().unwrap_or(Path::new("")).to_owned();
-        while let Some(found) = collect(&rest) {
-            let (before, after) = (rest[..found.from].to_owned(), rest[found.to..].to_owned());
-            whole.push_str(&before);
+        while let Some(found) = collect(rest) {
+            let before = &rest[..found.from];
+            whole.push_str(before);
             for (number, part) in matching(&dir, &found.pattern)?.into_iter().enumerate() {
                 // A line has one place: a part has lines of its own.
                 whole.push_str(if number > 0 { ",\n" } else { "\n" });
                 whole.push_str(&self.expanded(&part, depth + 1)?);
             }
             // What follows stands where the call does.
-            let mark = before.rfind(MARK.0).zip(before.rfind(MARK.1));
-            let mark = mark.and_then(|(from, to)| before.get(from..=to)).unwrap_or_default();
-            rest = format!("\n{mark}{after}");
+            let last = before.rfind(MARK.0).zip(before.rfind(MARK.1));
+            mark = last.and_then(|(from, to)| before.get(from..=to)).unwrap_or(mark);
+            whole.push('\n');
+            whole.push_str(mark);
+            rest = &rest[found.to..];
         }
-        whole.push_str(&rest);
+        whole.push_str(rest);
         Ok(whole)
     }
 
@@ -318,10 +319,13 @@ fn marked(text: &str, file: usize) -> String {
                     None => break,
                 },
                 None => {
-                    let pairs = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
-                    let opened =
-                        pairs.iter().filter_map(|(open, end)| Some((rest.find(open)?, *end)));
-                    let Some((at, end)) = opened.min_by_key(|(at, _)| *at) else { break };
+                    let tag = |(at, _): (usize, &str)| match rest.as_bytes().get(at + 1)? {
+                        b'{' => Some((at, "}}")),
+                        b'%' => Some((at, "%}")),
+                        b'#' => Some((at, "#}")),
+                        _ => None,
+                    };
+                    let Some((at, end)) = rest.match_indices('{').find_map(tag) else { break };
                     rest = &rest[at + 2..];
                     closing = Some(end);
                 }
