@@ -55,8 +55,9 @@ function percent(share) {
 }
 // No line breaks between a number and its unit.
 const unbroken = (text) => text.replace(/(\d) (?=([kMGTP]?B(\/s)?|ms|s|%)(?!\w))/g, "$1\u00a0");
-// A sentence: a name with hyphens stays on one line where it fits, and is copied as it is.
-const prose = (text) => unbroken(text).split(/([^ ]*\w-\w[^ ]*)/)
+// A sentence: a name with hyphens stays on one line where it fits, and is copied as it is. It is looked for from where
+// words begin alone: from each letter of a name without an end it would take for ever.
+const prose = (text) => unbroken(text).split(/((?<![^ ])[^ ]*\w-\w[^ ]*)/)
   .map((part, at) => (at % 2 ? el("span", { class: "whole" }, part) : part)).filter((part) => part !== "");
 // The order of names, which stays while figures change: node-2 comes before node-10.
 const byName = new Intl.Collator(undefined, { numeric: true }).compare;
