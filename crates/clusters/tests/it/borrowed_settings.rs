@@ -3,20 +3,14 @@
 use std::collections::BTreeMap;
 
 use clusters::{BorrowedSettings, Error};
-use record::observation::{Scope, Setting};
+use record::observation::Scope;
 use serde_json::Value;
 
-use crate::late::taken;
-use crate::manager::{Cluster, QUICK, on_cluster};
-
-const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+use crate::late::{not_set, setting, taken};
+use crate::manager::{Cluster, LIMIT, QUICK, on_cluster};
 
 fn borrow(cluster: &Cluster) -> BorrowedSettings {
     BorrowedSettings::new(cluster.client(QUICK), cluster.begin_journal())
-}
-
-fn not_set() -> Setting {
-    Setting { value: "40mb".to_owned(), scope: Scope::Default }
 }
 
 #[test]
@@ -28,10 +22,7 @@ fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
                 found.iter().map(|value| (LIMIT.to_owned(), Value::from(*value))).collect();
             cluster.manager.borrow_mut().set = before.clone();
             cluster.manager.borrow_mut().is_late = Some(false);
-            let now = found.map_or_else(not_set, |value| Setting {
-                value: value.to_owned(),
-                scope: Scope::Persistent,
-            });
+            let now = found.map_or_else(not_set, |value| setting(value, Scope::Persistent));
             let mut settings = borrow(&cluster);
             let given_up = settings.set(LIMIT, &now, "160mb").await;
             assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
@@ -92,7 +83,7 @@ fn a_raise_that_was_not_answered_is_taken_back() {
             assert_eq!(cluster.settings(), BTreeMap::new(), "made at once: {is_made}");
             // A later one, behind one that helped.
             settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
-            let ours = Setting { value: "80mb".to_owned(), scope: Scope::Persistent };
+            let ours = setting("80mb", Scope::Persistent);
             cluster.manager.borrow_mut().is_late = Some(is_made);
             settings.set(LIMIT, &ours, "160mb").await.unwrap_err();
             assert_eq!(settings.set_back(LIMIT, &ours, "80mb").await.unwrap(), None);

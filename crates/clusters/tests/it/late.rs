@@ -20,10 +20,9 @@ use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
 use world::Env;
 
-use crate::manager::{Cluster, Does};
+use crate::manager::{Cluster, Does, LIMIT};
 use crate::put_back::begin_on;
 
-const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -67,11 +66,11 @@ impl Cluster {
     }
 }
 
-fn setting(value: &str, scope: Scope) -> Setting {
+pub fn setting(value: &str, scope: Scope) -> Setting {
     Setting { value: value.to_owned(), scope }
 }
 
-fn not_set() -> Setting {
+pub fn not_set() -> Setting {
     setting("40mb", Scope::Default)
 }
 

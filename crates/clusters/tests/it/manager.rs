@@ -15,6 +15,7 @@ use world::{Env, Task};
 
 /// How long a client waits for an answer.
 pub const QUICK: Duration = Duration::from_secs(3);
+pub const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 /// A setting that this cluster does not know.
 pub const UNKNOWN: &str = "indices.recovery.unknown";
 /// Two that depend on each other: the first may not lie below the second.

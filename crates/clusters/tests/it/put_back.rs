@@ -13,9 +13,8 @@ use futures_util::future::{join, join3};
 use record::observation::Scope;
 use serde_json::{Value, json};
 
-use crate::manager::{Asked, Cluster, QUICK, UNKNOWN, WATERMARKS, on_cluster};
+use crate::manager::{Asked, Cluster, LIMIT, QUICK, UNKNOWN, WATERMARKS, on_cluster};
 
-const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const INDEX: &str = "narrows-1";
 
 /// A run on a cluster, which is waited for so long.
