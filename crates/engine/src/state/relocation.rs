@@ -216,7 +216,7 @@ mod tests {
         assert!(shard.position_of_target(&of_replica).is_none(), "its source is another now");
         assert!(shard.on_node(&replica).unwrap().is_started(), "and the replica stays");
         let peers = shard.assigned().filter_map(|copy| copy.recovery()?.peer());
-        assert!(peers.into_iter().all(|peer| peer == "n4"));
+        assert_eq!(peers.collect::<Vec<_>>(), ["n4"], "the third copy");
     }
 
     #[test]

@@ -84,10 +84,12 @@ fn a_load_goes_on_beside_writes() {
                 clients = 2\nrate = 20.0\nmeasured = \"5s\"\ntimeout = \"5s\"\n\
                 [[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n";
     let (rows, run_dir) = run(&plan("\"load\"", 1, load), None);
-    for row in &rows.unwrap() {
-        assert_eq!(row.loads[0].failed(), 0, "{row:?}");
+    let (rows, beside) = (rows.unwrap(), indexed(&run_dir));
+    assert_eq!((rows.len(), beside.len()), (2, 2), "{rows:?}");
+    for (row, beside) in rows.iter().zip(beside) {
+        assert_eq!((row.loads[0].requests, row.loads[0].failed()), (100, 0), "{row:?}");
+        assert!((9_000..12_000).contains(&beside), "{beside} beside: {row:?}");
     }
-    assert!(indexed(&run_dir).iter().all(|beside| (9_000..12_000).contains(beside)));
 }
 
 #[test]
