@@ -298,29 +298,21 @@ mod tests {
     }
 
     #[test]
-    fn parallel_files_end_with_one_request_a_round_trip() {
-        let config = SchedulerConfig::ParallelFiles { chunk_bytes: 10, max_concurrent: 2 };
-        let mut scheduler = ChunkScheduler::new(config, &files(&[10, 10, 30]), Time(0));
-        assert_eq!(started(&mut scheduler), [(0, 0), (1, 0)]);
-        deliver(&mut scheduler, 1, 0, 10);
-        assert_eq!(started(&mut scheduler), [(2, 0)]);
-        deliver(&mut scheduler, 0, 0, 10);
-        assert_eq!(started(&mut scheduler), [], "the largest file is alone now");
-        deliver(&mut scheduler, 2, 0, 10);
-        assert_eq!(started(&mut scheduler), [(2, 10)]);
-    }
-
-    #[test]
-    fn files_in_turn_end_with_one_request_a_round_trip() {
-        let config = SchedulerConfig::FilesInTurn { chunk_bytes: 10, max_concurrent: 2 };
-        let mut scheduler = ChunkScheduler::new(config, &files(&[10, 10, 30]), Time(0));
-        assert_eq!(started(&mut scheduler), [(1, 0), (0, 0)]);
-        deliver(&mut scheduler, 1, 0, 10);
-        assert_eq!(started(&mut scheduler), [(2, 0)]);
-        deliver(&mut scheduler, 0, 0, 10);
-        assert_eq!(started(&mut scheduler), [], "the largest file is alone now");
-        deliver(&mut scheduler, 2, 0, 10);
-        assert_eq!(started(&mut scheduler), [(2, 10)]);
+    fn files_at_a_time_end_with_one_request_a_round_trip() {
+        let (chunk_bytes, max_concurrent) = (10, 2);
+        for (config, first) in [
+            (SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }, [(0, 0), (1, 0)]),
+            (SchedulerConfig::FilesInTurn { chunk_bytes, max_concurrent }, [(1, 0), (0, 0)]),
+        ] {
+            let mut scheduler = ChunkScheduler::new(config, &files(&[10, 10, 30]), Time(0));
+            assert_eq!(started(&mut scheduler), first);
+            deliver(&mut scheduler, 1, 0, 10);
+            assert_eq!(started(&mut scheduler), [(2, 0)]);
+            deliver(&mut scheduler, 0, 0, 10);
+            assert_eq!(started(&mut scheduler), [], "the largest file is alone now");
+            deliver(&mut scheduler, 2, 0, 10);
+            assert_eq!(started(&mut scheduler), [(2, 10)]);
+        }
     }
 
     #[test]
