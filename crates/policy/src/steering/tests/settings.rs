@@ -50,6 +50,7 @@ fn the_same_value_written_otherwise_is_nobodys_change() {
     sim.steer(&mut steering, 2);
     sim.set(LIMIT, "10240kb", Scope::Persistent);
     let did = sim.steer(&mut steering, 20);
+    assert!(matches!(did.first(), Some(Decision::Set(_))), "{did:#?}");
     assert!(!did.iter().any(|one| matches!(one, Decision::Leave(_) | Decision::Stop(_))));
 }
 
