@@ -142,28 +142,13 @@ mod tests {
         stat.rsplit(") ").next().unwrap().chars().next().unwrap()
     }
 
-    #[test]
-    fn a_process_stands_still_as_long_as_the_fault_lasts() {
+    /// A process stops and goes on as `expected` under a fault, and runs once that has ended.
+    fn stands_still(begin: impl Fn(u32) -> Result<ProcessFault, String>, expected: &[bool]) {
         let mut sleeper = Command::new("sleep").arg("3600").spawn().unwrap();
-        let fault = ProcessFault::pause(sleeper.id()).unwrap();
+        let fault = begin(sleeper.id()).unwrap();
         // The signal is sent; on a busy machine it may take a moment until the process obeys.
-        while state(sleeper.id()) != 'T' {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        drop(fault);
-        assert_ne!(state(sleeper.id()), 'T');
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        assert!(ProcessFault::pause(4_194_305).err().unwrap().contains("No such process"));
-    }
-
-    #[test]
-    fn a_process_stands_still_again_and_again_and_runs_once_that_ends() {
-        let mut sleeper = Command::new("sleep").arg("3600").spawn().unwrap();
-        let (runs, stands) = (Duration::from_millis(10), Duration::from_secs(1));
-        let fault = ProcessFault::pauses(sleeper.id(), runs, stands).unwrap();
-        for stops in [true, false, true] {
-            while (state(sleeper.id()) == 'T') != stops {
+        for stops in expected {
+            while (state(sleeper.id()) == 'T') != *stops {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -171,7 +156,18 @@ mod tests {
         assert_ne!(state(sleeper.id()), 'T');
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        assert!(ProcessFault::pauses(4_194_305, runs, stands).is_err());
+        assert!(begin(4_194_305).err().unwrap().contains("No such process"));
+    }
+
+    #[test]
+    fn a_process_stands_still_as_long_as_the_fault_lasts() {
+        stands_still(ProcessFault::pause, &[true]);
+    }
+
+    #[test]
+    fn a_process_stands_still_again_and_again_and_runs_once_that_ends() {
+        let (runs, stands) = (Duration::from_millis(10), Duration::from_secs(1));
+        stands_still(|pid| ProcessFault::pauses(pid, runs, stands), &[true, false, true]);
     }
 
     /// What cannot be limited is an error that says why, with and without the right to make control groups.
