@@ -99,14 +99,9 @@ async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
     pair.leader.start_node(0).await;
     pair.leader.green("a").await;
     assert_eq!(pair.leader.index("a", 100, 150).await, 50);
-    eventually(&env, "both shards say that they cannot go on", async || {
-        let (_, answer) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
-        let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
-        let says = |shard: &Value| {
-            let why = shard["fatal_exception"]["reason"].as_str().unwrap_or_default();
-            why.contains("unexpected history uuid") && why.contains("follow anew")
-        };
-        shards.len() == 2 && shards.iter().all(says)
+    pair.both_shards("b", "both shards say that they cannot go on", |shard| {
+        let why = shard["fatal_exception"]["reason"].as_str().unwrap_or_default();
+        why.contains("unexpected history uuid") && why.contains("follow anew")
     })
     .await;
     assert_eq!(pair.follower.counted("b").await["count"], 100);
@@ -143,11 +138,8 @@ async fn a_leader_made_anew_is_named(env: Env) {
     pair.leader.delete("/a").await;
     pair.leader.create("a", 2, 0).await;
     pair.leader.index("a", 0, 50).await;
-    eventually(&env, "every shard says that its leader is gone", async || {
-        pair.stats("b")
-            .await
-            .iter()
-            .all(|shard| shard["fatal_exception"]["type"] == "index_not_found_exception")
+    pair.both_shards("b", "every shard says that its leader is gone", |shard| {
+        shard["fatal_exception"]["type"] == "index_not_found_exception"
     })
     .await;
     assert_eq!(pair.follower.counted("b").await["count"], 100, "what it had stays");
@@ -166,11 +158,8 @@ async fn a_follower_that_cannot_begin_says_why(env: Env) {
     pair.leader.create("a", 2, 0).await;
     allocation(Value::Null).await;
     // Until then a shard that was tried once shows what failed as one that is tried again.
-    eventually(&env, "both primaries are given up", async || {
-        let shards = pair.stats("b").await;
-        shards.len() == 2 && shards.iter().all(|shard| shard["fatal_exception"].is_object())
-    })
-    .await;
+    let is_given_up = |shard: &Value| shard["fatal_exception"].is_object();
+    pair.both_shards("b", "both primaries are given up", is_given_up).await;
     for (number, shard) in pair.stats("b").await.iter().enumerate() {
         assert_eq!((&shard["shard_id"], &shard["leader_index"]), (&json!(number), &json!("a")));
         assert_eq!(shard["fatal_exception"]["type"], "recovery_failed_exception");

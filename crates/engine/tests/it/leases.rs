@@ -478,13 +478,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     lose_operations(&env, &mut pair, 300).await;
     let is_fatal =
         |shard: &Value| shard["fatal_exception"]["type"] == "resource_not_found_exception";
-    eventually(&env, "both shards say that they cannot go on", async || {
-        let (_, answer) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
-        let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
-        // A shard that is not open yet is not listed.
-        shards.len() == 2 && shards.iter().all(is_fatal)
-    })
-    .await;
+    pair.both_shards("b", "both shards say that they cannot go on", is_fatal).await;
     let count = pair.follower.counted("b").await;
     assert_eq!(count["_shards"]["failed"], 0, "{count}");
     assert_eq!(count["count"], 300, "what it had stays, and no more came: {count}");

@@ -77,6 +77,17 @@ impl Pair {
         answer["indices"][0]["shards"].as_array().cloned().unwrap()
     }
 
+    /// Waits until this is said of both shards that follow. One that is not open yet is not listed.
+    pub async fn both_shards(&self, index: &str, what: &str, says: impl Fn(&Value) -> bool) {
+        let path = format!("/{index}/_ccr/stats");
+        eventually(&self.follower.env, what, async || {
+            let (_, answer) = self.follower.ask("GET", &path, Value::Null).await;
+            let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+            shards.len() == 2 && shards.iter().all(&says)
+        })
+        .await;
+    }
+
     pub async fn recoveries(&self, index: &str) -> Vec<Value> {
         let answer = self.follower.get(&format!("/{index}/_recovery")).await;
         answer[index]["shards"].as_array().cloned().unwrap_or_default()
