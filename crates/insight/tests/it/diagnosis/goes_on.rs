@@ -131,6 +131,7 @@ fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
     let given_up = judged("INDEX");
     let [note] = &given_up.notes[..] else { panic!("{given_up:#?}") };
     assert!(note.starts_with("i[0] to b was given up and began anew once"), "{note}");
+    assert!(!given_up.findings.is_empty(), "{given_up:#?}");
     for finding in &given_up.findings {
         assert_eq!(finding.subjects, ["i[0] to b"], "it is named once");
     }

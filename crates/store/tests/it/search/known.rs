@@ -205,7 +205,8 @@ fn functions_change_scores() {
             |mode: &str| json!({"functions": [{"weight": 2}, unknown], "score_mode": mode});
         for other in [unknown.clone(), modified(-1.0, "sqrt")] {
             let first = json!({"functions": [{"weight": 2}, other], "score_mode": "first"});
-            assert!(scores(first).await.iter().all(|(_, score)| *score == 2.0));
+            let found = scores(first).await;
+            assert!(found.len() == 4 && found.iter().all(|(_, score)| *score == 2.0), "{found:?}");
         }
         let (negative, invalid) = ("must not produce negative scores", "an invalid score: ");
         for (function, why) in [
