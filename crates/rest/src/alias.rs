@@ -199,9 +199,9 @@ fn wanted(expression: &str) -> BTreeSet<&str> {
     let is_wanted = |&(at, name): &(usize, &str)| {
         let fits = |of: &str| of == "_all" || matches(of, name);
         let mut later = parts.iter().skip(first_pattern.max(at + 1));
-        !is_pattern(name)
-            && !(at > first_pattern && name.starts_with('-'))
-            && !later.any(|part| part.strip_prefix('-').is_some_and(fits))
+        let excludes = at > first_pattern && name.starts_with('-');
+        let is_excluded = later.any(|part| part.strip_prefix('-').is_some_and(fits));
+        !is_pattern(name) && !excludes && !is_excluded
     };
     parts.iter().copied().enumerate().filter(is_wanted).map(|(_, name)| name).collect()
 }
