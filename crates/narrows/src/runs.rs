@@ -181,8 +181,8 @@ fn written(to: &Path) -> String {
 /// there may be none. Until then it has a name that nobody knows before: the directory of a run may come from somebody
 /// else, and a link in it may lead to any file of whoever reads the run.
 pub(crate) fn put(text: &str, to: &Path) -> io::Result<()> {
-    // A pipe or a device gets the text. It is not replaced by a file of its name.
-    if fs::metadata(to).is_ok_and(|there| !there.is_file()) {
+    // A pipe or a device gets the text. It is not replaced by a file of its name, as a link to one is.
+    if fs::symlink_metadata(to).is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
         return fs::write(to, text);
     }
     let mut fresh = fresh(to)?;
@@ -252,12 +252,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mine, page) = (dir.path().join("mine"), dir.path().join("report.html"));
         fs::write(&mine, "mine").unwrap();
-        for link in ["report.html", "report.html.new"] {
-            std::os::unix::fs::symlink(&mine, dir.path().join(link)).unwrap();
+        let device = dir.path().join("device");
+        for (to, link) in [
+            (&*mine, "report.html"),
+            (&*mine, "report.html.new"),
+            (Path::new("/dev/null"), "device"),
+        ] {
+            std::os::unix::fs::symlink(to, dir.path().join(link)).unwrap();
         }
-        put("page", &page).unwrap();
         let read = |path: &Path| fs::read_to_string(path).unwrap();
-        assert_eq!((read(&mine).as_str(), read(&page).as_str()), ("mine", "page"));
-        assert!(!page.is_symlink());
+        for place in [&page, &device] {
+            put("page", place).unwrap();
+            assert_eq!((read(&mine).as_str(), read(place).as_str()), ("mine", "page"));
+            assert!(!place.is_symlink());
+        }
     }
 }
