@@ -343,8 +343,7 @@ impl LocalShard {
 
     fn unread(&self, disk: &NodeDisk, what: &str, error: &std::io::Error) -> Failure {
         let dir = disk.copy_dir(&self.index_uuid, self.number);
-        let reason =
-            format!("cannot read the {what} of the copy in {dir:?}: {error}; it is tried again");
+        let reason = format!("cannot read the {what} of the copy in {dir:?}: {error}");
         Failure::new(500, "recovery_failed_exception", reason)
     }
 
