@@ -240,7 +240,8 @@ async fn a_follower_recovers_with_every_scheduler(env: Env) {
         pair.follow("b").await;
         pair.complete(&env, "b").await;
         let rows = pair.recoveries("b").await;
-        assert!(rows.iter().all(|row| row["type"] == "SNAPSHOT" || row["type"] == "PEER"));
+        let is_known = |row: &Value| row["type"] == "SNAPSHOT" || row["type"] == "PEER";
+        assert!(!rows.is_empty() && rows.iter().all(is_known), "{scheduler}: {rows:?}");
         pair.follower.delete("/b").await;
     }
     assert_eq!(pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await.0, 404);
