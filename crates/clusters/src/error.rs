@@ -104,7 +104,7 @@ pub enum Error {
     OneCluster,
     #[error(
         "the cluster has {data} data nodes for new indices (of the roles data and data_content), and a copy on \
-         another one needs {needed}"
+         another one needs {needed}; nothing was changed"
     )]
     TooFewNodes { data: usize, needed: usize },
     #[error(

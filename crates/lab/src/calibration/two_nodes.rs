@@ -60,9 +60,7 @@ impl TwoNodes {
         all.sort_by_key(|(name, _)| *name);
         let data_nodes = all.len();
         if data_nodes < 2 {
-            return Err(Error::usage(format!(
-                "the cluster has {data_nodes} data nodes, and a copy on another one needs 2; nothing was changed"
-            )));
+            return Err(clusters::Error::TooFewNodes { data: data_nodes, needed: 2 }.into());
         }
         // A filter takes a name with one of these for several.
         let is_one = |name: &str| {
