@@ -366,10 +366,15 @@ fn an_earlier_transcript_still_tells_of_copies_and_nodes() {
             "/_ccr/stats?filter_path=auto_follow_stats.recent*.leader_index,auto_follow_stats.recent*.timestamp,\
              auto_follow_stats.recent*.*.reason,follow_stats",
         ),
+        // An address among the others may hold a password.
+        (
+            "/_snapshot/backups?filter_path=*.settings",
+            "/_snapshot/backups?filter_path=*.*.max_*_bytes_per_sec",
+        ),
     ];
     world::real_world::run(1, async |env| {
         let answer = (200, r#"[{"state":"UNASSIGNED"}]"#);
-        let server = serve(&env, None, &[answer; 4]).await;
+        let server = serve(&env, None, &[answer; 5]).await;
         let urls = std::slice::from_ref(&server.address);
         let dir = tempfile::tempdir().unwrap();
         let second = Duration::from_secs(1);
