@@ -98,7 +98,7 @@ impl Runner<'_> {
             let mut all = watched.already.clone().and(now_here);
             all.held_by_loss_s += self.held_by_loss().saturating_sub(held_before).as_secs_f64();
             let mut sample = all.sample.clone();
-            if let Some(writers) = watched.writers {
+            if let Some(writers) = watched.turn.writers {
                 writers.tell(&mut sample);
             }
             let t_ms = self.journal.t_ms();
