@@ -98,10 +98,6 @@ impl SourceSession {
         };
         match settings.recovery_scheduler() {
             Scheduler::Sequential => SchedulerConfig::FileWindow { chunk_bytes, max_concurrent: 1 },
-            // So Elasticsearch copied from remote before pull request 38841; between peers it never did.
-            Scheduler::ParallelFiles if self.remote.is_some() => {
-                SchedulerConfig::FilesInTurn { chunk_bytes, max_concurrent }
-            }
             Scheduler::ParallelFiles => {
                 SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
             }

@@ -110,7 +110,7 @@ words! {
         Field = "field",
         /// One chunk at a time.
         Sequential = "sequential",
-        /// One chunk of each of several files; from remote these take turns.
+        /// One chunk of each of several files.
         ParallelFiles = "parallel_files",
         /// A window of chunks over the files in order.
         FileWindow = "file_window",

@@ -1,16 +1,15 @@
 //! Which chunk of which file is fetched next, and how many are in flight at once.
 //!
 //! The target of a recovery pulls chunks. It asks [`ChunkScheduler::next`] until that says none, and
-//! again after each delivery or failure (and at [`ChunkScheduler::wake_at`]). Four ways to choose:
+//! again after each delivery or failure (and at [`ChunkScheduler::wake_at`]). Three ways to choose:
 //!
 //! | scheduler | source |
 //! | --- | --- |
-//! | [`SchedulerConfig::FilesInTurn`] | the second version of Elasticsearch's CCR file restore, pull request 38495 |
-//! | [`SchedulerConfig::ParallelFiles`] | ours: what comes of one file holds up no other |
+//! | [`SchedulerConfig::ParallelFiles`] | the second version of Elasticsearch's CCR file restore |
 //! | [`SchedulerConfig::FileWindow`] | its third, elastic/elasticsearch pull request 38841; of one chunk, its first |
 //! | [`SchedulerConfig::Adaptive`] | ours: chunk size and count follow the measured path |
 //!
-//! Settings behind all but the last: `ccr.indices.recovery.chunk_size` and
+//! Settings behind the first two: `ccr.indices.recovery.chunk_size` and
 //! `ccr.indices.recovery.max_concurrent_file_chunks`, or their `indices.recovery.*` counterparts.
 //! Files are fetched in the order given, or the smallest first, as peer recoveries of Elasticsearch and OpenSearch send
 //! them ([`ChunkScheduler::smallest_first`]).
@@ -25,7 +24,6 @@ use super::bandwidth_delay_product::REQUEST_COST_BYTES;
 use super::chunk::{ChunkRequest, Delivery, FileSpan};
 use super::connections::Spread;
 use super::file_window::FileWindow;
-use super::files_in_turn::FilesInTurn;
 use super::parallel_files::ParallelFiles;
 use super::path::Trip;
 use super::pending::Pending;
@@ -33,13 +31,6 @@ use super::pending::Pending;
 /// How to choose chunks. Sizes in bytes; zeros count as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SchedulerConfig {
-    /// Several files in turn, one chunk of each, in a window over all of them.
-    FilesInTurn {
-        /// Chunk size.
-        chunk_bytes: u64,
-        /// Where fewer files are open, as many more are opened.
-        max_concurrent: usize,
-    },
     /// Several files at once, one chunk of each.
     ParallelFiles {
         /// Chunk size.
@@ -72,7 +63,6 @@ pub struct ChunkScheduler {
 
 #[derive(Debug)]
 enum Policy {
-    FilesInTurn { chunk_bytes: u64, max_concurrent: usize, files: FilesInTurn },
     ParallelFiles { chunk_bytes: u64, max_concurrent: usize, files: ParallelFiles },
     FileWindow { chunk_bytes: u64, max_concurrent: usize, window: FileWindow },
     Adaptive(Box<Adaptive>),
@@ -100,17 +90,6 @@ impl ChunkScheduler {
     pub fn reconfigure(&mut self, now: Time, config: SchedulerConfig) {
         let in_flight = self.in_flight.iter().map(|(key, len)| request(key, len));
         let policy = match config {
-            SchedulerConfig::FilesInTurn { chunk_bytes, max_concurrent } => {
-                let max_concurrent = max_concurrent.max(1);
-                if let Policy::FilesInTurn { chunk_bytes: size, max_concurrent: most, .. } =
-                    &mut self.policy
-                {
-                    (*size, *most) = (chunk_bytes, max_concurrent);
-                    return;
-                }
-                let files = FilesInTurn::new(in_flight);
-                Policy::FilesInTurn { chunk_bytes, max_concurrent, files }
-            }
             SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent } => {
                 let files = ParallelFiles::new(in_flight);
                 Policy::ParallelFiles { chunk_bytes, max_concurrent: max_concurrent.max(1), files }
@@ -141,13 +120,10 @@ impl ChunkScheduler {
     /// or before [`ChunkScheduler::wake_at`]. With nothing in flight and something left, never none.
     pub fn next(&mut self, now: Time) -> Option<ChunkRequest> {
         let pending = &mut self.pending;
-        let busy = || self.in_flight.keys().map(|(file, _)| *file).collect::<BTreeSet<u32>>();
         let request = match &mut self.policy {
-            Policy::FilesInTurn { chunk_bytes, max_concurrent, files } => {
-                files.next(pending, &busy(), *chunk_bytes, *max_concurrent)
-            }
             Policy::ParallelFiles { chunk_bytes, max_concurrent, files } => {
-                files.next(pending, &busy(), *chunk_bytes, *max_concurrent)
+                let busy: BTreeSet<u32> = self.in_flight.keys().map(|(file, _)| *file).collect();
+                files.next(pending, &busy, *chunk_bytes, *max_concurrent)
             }
             Policy::FileWindow { chunk_bytes, max_concurrent, window } => {
                 window.next(pending, *chunk_bytes, *max_concurrent)
@@ -191,7 +167,7 @@ impl ChunkScheduler {
                 };
                 adaptive.delivered(trip, &delivery, flying_cost);
             }
-            Policy::FilesInTurn { .. } | Policy::ParallelFiles { .. } => {}
+            Policy::ParallelFiles { .. } => {}
         }
     }
 
@@ -237,9 +213,9 @@ impl ChunkScheduler {
     /// Size of the next chunk of a file that is long enough.
     pub fn chunk_bytes(&self) -> u64 {
         match &self.policy {
-            Policy::FilesInTurn { chunk_bytes, .. }
-            | Policy::ParallelFiles { chunk_bytes, .. }
-            | Policy::FileWindow { chunk_bytes, .. } => *chunk_bytes.max(&1),
+            Policy::ParallelFiles { chunk_bytes, .. } | Policy::FileWindow { chunk_bytes, .. } => {
+                *chunk_bytes.max(&1)
+            }
             Policy::Adaptive(adaptive) => adaptive.chunk_bytes(),
         }
     }
@@ -298,43 +274,16 @@ mod tests {
     }
 
     #[test]
-    fn files_at_a_time_end_with_one_request_a_round_trip() {
-        let (chunk_bytes, max_concurrent) = (10, 2);
-        for (config, first) in [
-            (SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }, [(0, 0), (1, 0)]),
-            (SchedulerConfig::FilesInTurn { chunk_bytes, max_concurrent }, [(1, 0), (0, 0)]),
-        ] {
-            let mut scheduler = ChunkScheduler::new(config, &files(&[10, 10, 30]), Time(0));
-            assert_eq!(started(&mut scheduler), first);
-            deliver(&mut scheduler, 1, 0, 10);
-            assert_eq!(started(&mut scheduler), [(2, 0)]);
-            deliver(&mut scheduler, 0, 0, 10);
-            assert_eq!(started(&mut scheduler), [], "the largest file is alone now");
-            deliver(&mut scheduler, 2, 0, 10);
-            assert_eq!(started(&mut scheduler), [(2, 10)]);
-        }
-    }
-
-    #[test]
-    fn a_late_chunk_of_one_file_in_turn_holds_up_the_others() {
-        let config = SchedulerConfig::FilesInTurn { chunk_bytes: 10, max_concurrent: 3 };
-        let mut scheduler = ChunkScheduler::new(config, &files(&[20, 20, 20]), Time(0));
-        assert_eq!(started(&mut scheduler), [(2, 0), (1, 0), (0, 0)]);
-        deliver(&mut scheduler, 0, 0, 10);
+    fn parallel_files_end_with_one_request_a_round_trip() {
+        let config = SchedulerConfig::ParallelFiles { chunk_bytes: 10, max_concurrent: 2 };
+        let mut scheduler = ChunkScheduler::new(config, &files(&[10, 10, 30]), Time(0));
+        assert_eq!(started(&mut scheduler), [(0, 0), (1, 0)]);
         deliver(&mut scheduler, 1, 0, 10);
-        assert_eq!(started(&mut scheduler), [], "one is in flight, but it was requested first");
+        assert_eq!(started(&mut scheduler), [(2, 0)]);
+        deliver(&mut scheduler, 0, 0, 10);
+        assert_eq!(started(&mut scheduler), [], "the largest file is alone now");
         deliver(&mut scheduler, 2, 0, 10);
-        assert_eq!(started(&mut scheduler), [(2, 10), (1, 10), (0, 10)]);
-    }
-
-    #[test]
-    fn where_fewer_files_are_open_than_may_be_as_many_more_are_opened() {
-        let config = SchedulerConfig::FilesInTurn { chunk_bytes: 10, max_concurrent: 2 };
-        let mut scheduler = ChunkScheduler::new(config, &files(&[10, 30, 30, 30]), Time(0));
-        assert_eq!(started(&mut scheduler), [(1, 0), (0, 0)]);
-        deliver(&mut scheduler, 1, 0, 10);
-        deliver(&mut scheduler, 0, 0, 10);
-        assert_eq!(started(&mut scheduler), [(1, 10), (3, 0), (2, 0)], "one and two more");
+        assert_eq!(started(&mut scheduler), [(2, 10)]);
     }
 
     #[test]
@@ -409,9 +358,6 @@ mod tests {
         let many = 0usize..6;
         prop_oneof![
             (chunk.clone(), many.clone()).prop_map(|(chunk_bytes, max_concurrent)| {
-                SchedulerConfig::FilesInTurn { chunk_bytes, max_concurrent }
-            }),
-            (chunk.clone(), many.clone()).prop_map(|(chunk_bytes, max_concurrent)| {
                 SchedulerConfig::ParallelFiles { chunk_bytes, max_concurrent }
             }),
             (chunk, many).prop_map(|(chunk_bytes, max_concurrent)| {
@@ -481,10 +427,6 @@ mod tests {
             }
             let files: BTreeSet<u32> = self.flying.iter().map(|(r, _)| r.file).collect();
             match self.config {
-                SchedulerConfig::FilesInTurn { max_concurrent, .. } => {
-                    assert!(self.flying.len() < 2 * max_concurrent.max(1));
-                    assert_eq!(files.len(), self.flying.len(), "one chunk a file");
-                }
                 SchedulerConfig::ParallelFiles { max_concurrent, .. } => {
                     assert!(self.flying.len() <= max_concurrent.max(1));
                     assert_eq!(files.len(), self.flying.len(), "one chunk a file");

@@ -4,8 +4,7 @@
 //! | --- | --- |
 //! | `chunk` | what is asked for, and what is known once it has come |
 //! | `pending` | the parts of files that nobody has asked for |
-//! | `file_window`, `files_in_turn` | the schedulers of Elasticsearch's versions |
-//! | `parallel_files` | several files at once, none of which waits for another |
+//! | `file_window`, `parallel_files` | the schedulers of Elasticsearch's versions |
 //! | `adaptive` | the scheduler that follows the path, with `path` (what was measured of it), `bandwidth_delay_product` and `give_way` |
 //! | `connections` | over how many connections an adaptive transfer's chunks travel, and which takes each |
 //! | `chunk_scheduler` | one face for all of them |
@@ -21,7 +20,6 @@ pub mod chunk_scheduler;
 pub mod compression;
 pub mod connections;
 mod file_window;
-mod files_in_turn;
 pub(crate) mod give_way;
 mod parallel_files;
 pub(crate) mod path;
