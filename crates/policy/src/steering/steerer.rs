@@ -255,7 +255,7 @@ impl Steering {
         }
     }
 
-    /// Begins a trial of another value. The rate before was measured since a moment.
+    /// Begins a trial of a higher value. The rate before was measured since a moment.
     fn begin(
         &mut self,
         at: Time,
@@ -293,7 +293,7 @@ impl Steering {
         Decision::Set(proposal)
     }
 
-    /// The setting to change, and to which value; why there is none otherwise.
+    /// The setting to raise, and to which value; why there is none otherwise.
     fn choose<'l>(&self, look: &'l Look) -> Result<(Verdict, &'l Lever, u64), String> {
         let mut at_bound = None;
         let unseen = [Verdict::unseen()];
@@ -327,8 +327,8 @@ impl Steering {
         })
     }
 
-    /// Half as many chunks, where these fill a full path as well, by its round trip or the longest that there is: what
-    /// overflows a queue costs more than it brings, and so do reads that a disk has to seek between.
+    /// Half as many chunks, where these fill a full path as well, whatever its round trip: what overflows a queue costs
+    /// more than it brings, and so do reads that a disk has to seek between.
     fn halve<'l>(&self, look: &'l Look, verdict: &Verdict) -> Option<(Verdict, &'l Lever, u64)> {
         let is_of_path = |lever: &&Lever| {
             verdict.holds == Holds::Path
