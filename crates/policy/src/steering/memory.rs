@@ -84,8 +84,8 @@ pub(super) struct Memory {
     timid: BTreeSet<String>,
     /// Settings of which noise hid what a raise brings: of chunks and of their size, a large one stands out.
     hidden: BTreeSet<String>,
-    /// Settings of which half as much brings nothing, or hurt: then until when that is not tried again.
-    halved: BTreeMap<String, Option<Time>>,
+    /// Settings of which half as much brings nothing.
+    halved: BTreeSet<String>,
     taken_back: Option<TakenBack>,
     /// Whether the last trial was a leap, so that a short measurement told it.
     pub(super) leapt: bool,
@@ -109,9 +109,9 @@ impl Memory {
         self.hidden.contains(setting)
     }
 
-    /// Whether half as much of a setting brings nothing, or hurt lately.
-    pub(super) fn is_halved(&self, setting: &str, at: Time) -> bool {
-        self.halved.get(setting).is_some_and(|until| until.is_none_or(|until| at < until))
+    /// Whether half as much of a setting brings nothing.
+    pub(super) fn is_halved(&self, setting: &str) -> bool {
+        self.halved.contains(setting)
     }
 
     /// Why a raise from a value is not tried now; none where it may be.
@@ -149,7 +149,7 @@ impl Memory {
         let Proposal { setting, from, to, .. } = &made.proposal;
         let [from, amount] = [from, to].map(|value| amount(made.role, value).unwrap_or(u64::MAX));
         if amount < from {
-            self.halved.insert(setting.clone(), Some(at + HURT_FOR));
+            self.halved.insert(setting.clone());
             return;
         }
         let times = self.hurts.get(setting).map_or(1, |hurt| hurt.times + 1);
@@ -161,13 +161,13 @@ impl Memory {
         self.knees.clear();
         self.timid.clear();
         self.hidden.clear();
-        self.halved.retain(|_, until| until.is_some());
+        self.halved.clear();
         let setting = trial.made.proposal.setting.clone();
         if let Some(amount) = trial.halves() {
             self.knees.insert(setting, Knee { amount, times: 0, until: None });
         } else if !trial.is_bold() {
             // Half of it is no more than it was before.
-            self.halved.entry(setting).or_insert(None);
+            self.halved.insert(setting);
         }
         self.taken_back = None;
         self.leapt = !after.is_whole();
@@ -186,7 +186,7 @@ impl Memory {
         self.leapt = false;
         if trial.halves().is_some() {
             self.taken_back = None;
-            self.halved.insert(setting.clone(), None);
+            self.halved.insert(setting.clone());
             return;
         }
         self.taken_back =

@@ -342,7 +342,7 @@ impl Steering {
         let others_pass_in = look.passes_in.mul_f64((now / 2 - 1) as f64 / now as f64);
         let fills = others_pass_in >= look.round_trip.unwrap_or(ROUND_TRIP_MAX);
         let may_begin = !lever.later_only || self.others_begin(look);
-        (fills && may_begin && !self.memory.is_halved(&lever.name, look.at))
+        (fills && may_begin && !self.memory.is_halved(&lever.name))
             .then(|| (verdict.clone(), lever, now / 2))
     }
 

@@ -1,11 +1,9 @@
 //! When users suffer, settings give way.
 
-use std::time::Duration;
-
 use world::Time;
 
-use super::sim::{CHUNKS, LIMIT, MB, Sim, steering, tried};
-use crate::steering::{Bounds, Decision, Holds, Marks, Steering, Verdict};
+use super::sim::{LIMIT, MB, Sim, steering};
+use crate::steering::{Bounds, Decision, Marks, Steering};
 
 #[test]
 fn users_that_suffer_are_given_way_within_two_looks() {
@@ -24,21 +22,6 @@ fn users_that_suffer_are_given_way_within_two_looks() {
     let gave_way = sim.did.iter().filter(|one| matches!(one, Decision::GiveWay(..))).count();
     assert!((1..=6).contains(&gave_way), "{:#?}", sim.did);
     assert!(sim.rate() >= 20.0 * MB, "what did not hurt is kept: {}", sim.value(LIMIT));
-}
-
-#[test]
-fn half_as_many_chunks_that_hurt_are_not_tried_again_once_a_limit_was_raised() {
-    let (mut sim, mut steering) = (Sim::new("10mb", "8"), steering());
-    sim.passes_in = Duration::from_millis(1400);
-    for second in 0..600 {
-        let took_ms = if sim.value(CHUNKS) == "4" { 80.0 } else { 10.0 };
-        sim.search_ms = Some(Box::new(move |_| took_ms));
-        let is_path = !(40..60).contains(&second);
-        sim.says = is_path.then(|| vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
-        sim.steer(&mut steering, 1);
-    }
-    assert_eq!(tried(&sim.did, CHUNKS), ["4"], "{:#?}", sim.did);
-    assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "80mb"));
 }
 
 /// As of hundreds of nodes, of which one refuses something at any time.
