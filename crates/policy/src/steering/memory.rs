@@ -9,7 +9,6 @@
 //! | a raise could not be told | none from this value for a while, ever longer |
 //! | half as many chunks brought more | none is raised from there, until another raise is kept |
 //! | half as many chunks brought nothing | that is not tried again, until something is kept |
-//! | a small raise brought more | half of that is not tried, until something else is kept |
 //! | the rate fell once it was back | the raise is tried again at once, a few times |
 //! | users suffered | nothing is raised for a while, and this value not for longer |
 
@@ -84,7 +83,7 @@ pub(super) struct Memory {
     timid: BTreeSet<String>,
     /// Settings of which noise hid what a raise brings: of chunks and of their size, a large one stands out.
     hidden: BTreeSet<String>,
-    /// Settings of which half as much brings nothing.
+    /// Settings of which half as much brought nothing.
     halved: BTreeSet<String>,
     taken_back: Option<TakenBack>,
     /// Whether the last trial was a leap, so that a short measurement told it.
@@ -109,7 +108,7 @@ impl Memory {
         self.hidden.contains(setting)
     }
 
-    /// Whether half as much of a setting brings nothing.
+    /// Whether half as much of a setting brought nothing.
     pub(super) fn is_halved(&self, setting: &str) -> bool {
         self.halved.contains(setting)
     }
@@ -162,12 +161,9 @@ impl Memory {
         self.timid.clear();
         self.hidden.clear();
         self.halved.clear();
-        let setting = trial.made.proposal.setting.clone();
         if let Some(amount) = trial.halves() {
+            let setting = trial.made.proposal.setting.clone();
             self.knees.insert(setting, Knee { amount, times: 0, until: None });
-        } else if !trial.is_bold() {
-            // Half of it is no more than it was before.
-            self.halved.insert(setting);
         }
         self.taken_back = None;
         self.leapt = !after.is_whole();

@@ -65,19 +65,6 @@ fn of_what_stands_in_line_on_a_full_path_half_is_taken_away_where_that_brings_mo
     }
 }
 
-/// It is what there was before.
-#[test]
-fn half_of_what_a_step_has_just_brought_is_not_tried() {
-    let (mut sim, mut steering) = (Sim::new("500mb", "4"), steering());
-    (sim.per_chunk, sim.round_trip) = (5.0 * MB, Some(Duration::from_millis(100)));
-    sim.says = Some(vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
-    for _ in 0..60 {
-        sim.passes_in = Duration::from_millis(if sim.value(CHUNKS) == "8" { 600 } else { 400 });
-        sim.steer(&mut steering, 1);
-    }
-    assert_eq!((tried(&sim.did, CHUNKS), sim.value(CHUNKS)), (vec!["8"], "8"));
-}
-
 #[test]
 fn of_what_is_in_flight_a_step_that_a_stride_would_leave_is_taken_with_it() {
     for (cpu, values) in [(0.1, vec!["8"]), (0.2, vec!["4", "8"])] {
