@@ -20,8 +20,6 @@ pub(crate) struct Busiest<'a> {
     pub(crate) knobs: Knobs,
     /// How long what is in flight takes to pass; none where a scheduler chooses how much that is.
     pub(crate) passes_in_ms: Option<f64>,
-    /// The round trip between its nodes; none where it was not measured.
-    pub(crate) rtt_ms: Option<f64>,
 }
 
 /// Of the recoveries that copy files in the latest looks, the busiest; none where nothing moves: then there is no rate
@@ -55,7 +53,6 @@ pub(crate) fn busiest<'a>(series: &Series<'a>) -> Option<Busiest<'a>> {
         limit_bytes_per_s: found.limit_bytes_per_s,
         knobs: found.knobs,
         passes_in_ms: in_flight.filter(|_| rate > 0.0).map(|bytes| bytes / rate * MS_PER_S),
-        rtt_ms: found.rtt_ms,
     })
 }
 

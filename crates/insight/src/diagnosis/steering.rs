@@ -54,9 +54,7 @@ impl Onlooker {
         let last = series.last().unwrap_or(&none);
         let active = self.count(at, last);
         let of_nodes = self.nodes(series, users);
-        let moving = busiest(series);
-        let passes_in_ms = moving.as_ref().and_then(|one| one.passes_in_ms).unwrap_or(0.0);
-        let rtt_ms = moving.and_then(|one| one.rtt_ms);
+        let passes_in_ms = busiest(series).and_then(|busiest| busiest.passes_in_ms).unwrap_or(0.0);
         let levers = levers(series, last);
         Look {
             at,
@@ -66,7 +64,6 @@ impl Onlooker {
             waiting: unassigned(last).count() as u32,
             targets: targets(last).len() as u32,
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
-            round_trip: rtt_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()),
             verdicts: verdicts(series, diagnosis),
             resting: self.resting(series, &levers),
             levers,

@@ -203,8 +203,6 @@ pub struct Look {
     pub targets: u32,
     /// How long what is in flight takes to pass.
     pub passes_in: Duration,
-    /// The round trip of its path; none where it is not known.
-    pub round_trip: Option<Duration>,
     /// What holds recoveries, the strongest first.
     pub verdicts: Vec<Verdict>,
     /// The settings that may be changed.

@@ -7,8 +7,6 @@
 //! | a small raise brought nothing | none from this value, until another is kept |
 //! | noise hid what a raise brings | it is made again once the rate without it is known; of chunks, in a large step |
 //! | a raise could not be told | none from this value for a while, ever longer |
-//! | half as many chunks brought more | none is raised from there, until another raise is kept |
-//! | half as many chunks brought nothing | that is not tried again, until something is kept |
 //! | the rate fell once it was back | the raise is tried again at once, a few times |
 //! | users suffered | nothing is raised for a while, and this value not for longer |
 
@@ -83,8 +81,6 @@ pub(super) struct Memory {
     timid: BTreeSet<String>,
     /// Settings of which noise hid what a raise brings: of chunks and of their size, a large one stands out.
     hidden: BTreeSet<String>,
-    /// Settings of which half as much brought nothing.
-    halved: BTreeSet<String>,
     taken_back: Option<TakenBack>,
     /// Whether the last trial was a leap, so that a short measurement told it.
     pub(super) leapt: bool,
@@ -106,11 +102,6 @@ impl Memory {
     /// Whether noise hid what a raise of a setting brings.
     pub(super) fn is_hidden(&self, setting: &str) -> bool {
         self.hidden.contains(setting)
-    }
-
-    /// Whether half as much of a setting brought nothing.
-    pub(super) fn is_halved(&self, setting: &str) -> bool {
-        self.halved.contains(setting)
     }
 
     /// Why a raise from a value is not tried now; none where it may be.
@@ -145,26 +136,17 @@ impl Memory {
 
     /// Users suffered with this change, which is taken back.
     pub(super) fn suffered_with(&mut self, at: Time, made: &Made) {
-        let Proposal { setting, from, to, .. } = &made.proposal;
-        let [from, amount] = [from, to].map(|value| amount(made.role, value).unwrap_or(u64::MAX));
-        if amount < from {
-            self.halved.insert(setting.clone());
-            return;
-        }
+        let Proposal { setting, to, .. } = &made.proposal;
+        let amount = amount(made.role, to).unwrap_or(u64::MAX);
         let times = self.hurts.get(setting).map_or(1, |hurt| hurt.times + 1);
         self.hurts.insert(setting.clone(), Hurt { amount, times, until: at + HURT_FOR });
     }
 
     /// A trial was kept: what brought nothing before may bring something now.
-    pub(super) fn kept(&mut self, trial: &Trial, after: &Measured) {
+    pub(super) fn kept(&mut self, after: &Measured) {
         self.knees.clear();
         self.timid.clear();
         self.hidden.clear();
-        self.halved.clear();
-        if let Some(amount) = trial.halves() {
-            let setting = trial.made.proposal.setting.clone();
-            self.knees.insert(setting, Knee { amount, times: 0, until: None });
-        }
         self.taken_back = None;
         self.leapt = !after.is_whole();
     }
@@ -180,11 +162,6 @@ impl Memory {
         let (setting, role) = (&proposal.setting, *role);
         let tells = measured.is_some_and(|(_, tells)| tells);
         self.leapt = false;
-        if trial.halves().is_some() {
-            self.taken_back = None;
-            self.halved.insert(setting.clone());
-            return;
-        }
         self.taken_back =
             measured.map(|(after, _)| TakenBack { setting: setting.clone(), role, after });
         if trial.is_bold() && tells {

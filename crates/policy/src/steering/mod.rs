@@ -12,10 +12,9 @@
 //! | `memory` | what trials and users taught: which raises are not tried again, or not yet |
 //! | `steerer` | [`Steering`]: the state machine |
 //!
-//! One setting is changed at a time, and never above its bound: upwards, but for chunks that only stand in line on a
-//! full path. The rate before is compared with the rate once what was in flight has passed: what helps is kept, what
-//! does not is taken back, and where nothing more helps the hand rests. When users suffer it gives way, the last change
-//! first, back to what it found and no further.
+//! One setting is changed at a time, upwards alone, and never above its bound. The rate before is compared with the
+//! rate once what was in flight has passed: what helps is kept, what does not is taken back, and where nothing more
+//! helps the hand rests. When users suffer it gives way, the last change first, down to what it found and never below.
 //!
 //! Sources: climbing one coordinate at a time by measured gain, as transfer services choose parallel streams (Yildirim,
 //! Arslan, Kim, Kosar, "Application-level optimization of big data transfers through pipelining, parallelism and

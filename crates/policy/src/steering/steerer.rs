@@ -302,7 +302,7 @@ impl Steering {
             let may_queue = matches!(verdict.holds, Holds::Path | Holds::Neighbour);
             let is_queued = may_queue && look.passes_in > ROUND_TRIP_MAX;
             if verdict.holds == Holds::Elsewhere || is_queued {
-                let otherwise = self.halve(look, verdict).or_else(|| self.climb_on(look, verdict));
+                let otherwise = self.climb_on(look, verdict);
                 let why = || format!("{} holds, which no setting here lifts", verdict.label);
                 return otherwise.ok_or_else(why);
             }
@@ -325,25 +325,6 @@ impl Steering {
                 verdicts[0].label
             ),
         })
-    }
-
-    /// Half as many chunks, where these fill a full path as well, whatever its round trip: what overflows a queue costs
-    /// more than it brings, and so do reads that a disk has to seek between.
-    fn halve<'l>(&self, look: &'l Look, verdict: &Verdict) -> Option<(Verdict, &'l Lever, u64)> {
-        let is_of_path = |lever: &&Lever| {
-            verdict.holds == Holds::Path
-                && lever.role == Role::Chunks
-                && verdict.is_of(lever)
-                && self.may_touch(lever)
-        };
-        let lever = look.levers.iter().find(is_of_path)?;
-        let now = amount(lever.role, &lever.setting.value).filter(|now| *now >= 4)?;
-        // One is asked for when another has come whole: meanwhile the others pass.
-        let others_pass_in = look.passes_in.mul_f64((now / 2 - 1) as f64 / now as f64);
-        let fills = others_pass_in >= look.round_trip.unwrap_or(ROUND_TRIP_MAX);
-        let may_begin = !lever.later_only || self.others_begin(look);
-        (fills && may_begin && !self.memory.is_halved(&lever.name))
-            .then(|| (verdict.clone(), lever, now / 2))
     }
 
     /// A step of the limit whose last raise brought much: where that ends a trial tells, and not what is named
@@ -435,7 +416,7 @@ impl Steering {
     }
 
     fn keep(&mut self, trial: Trial, after: Measured) -> Decision {
-        self.memory.kept(&trial, &after);
+        self.memory.kept(&after);
         let brought_much = after.per_s >= trial.before.per_s * LEAP;
         let climbs = trial.made.role == Role::Rate && brought_much;
         self.climbs = climbs.then(|| trial.made.proposal.setting.clone());

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use world::Time;
 
-use super::bounds::amount;
 use super::decision::Proposal;
 use super::look::{Look, Role};
 use super::meter::Measured;
@@ -51,7 +50,7 @@ pub(super) struct Made {
 pub(super) struct Trial {
     pub(super) made: Made,
     pub(super) later_only: bool,
-    /// By how many times the setting is raised; below 1 it is lowered.
+    /// By how many times the setting is raised.
     pub(super) times: f64,
     /// By how many times the rate rises where it leaps.
     pub(super) leap: f64,
@@ -80,11 +79,6 @@ impl Trial {
     /// Whether the setting is raised by more than one step.
     pub(super) fn is_bold(&self) -> bool {
         self.times > STEP
-    }
-
-    /// The value that it tries, where that is less than the one before.
-    pub(super) fn halves(&self) -> Option<u64> {
-        amount(self.made.role, &self.made.proposal.to).filter(|_| self.times < 1.0)
     }
 
     /// Notes from when on it can be measured: once what was in flight has passed, and recoveries obey. And since when

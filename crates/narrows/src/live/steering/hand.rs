@@ -395,7 +395,6 @@ mod tests {
                 waiting: 0,
                 targets: 0,
                 passes_in: Duration::ZERO,
-                round_trip: None,
                 verdicts: Vec::new(),
                 levers: vec![lever],
                 resting: Vec::new(),

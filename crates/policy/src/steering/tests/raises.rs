@@ -38,33 +38,6 @@ fn a_limit_whose_raise_brought_much_is_raised_on_whatever_is_named_meanwhile() {
     assert_eq!(sim.value(LIMIT), "80mb");
 }
 
-/// What overflows a queue costs more than it brings.
-#[test]
-fn of_what_stands_in_line_on_a_full_path_half_is_taken_away_where_that_brings_more() {
-    for (passes_in_ms, round_trip_ms, brings, values, ends) in [
-        (1400, None, 2.0, vec!["4"], "4"),
-        (1400, None, 1.0, vec!["4"], "8"),
-        // While one of four comes, the other three have to pass for a round trip: of half a second where none is known.
-        (1300, None, 2.0, vec![], "8"),
-        (900, Some(300), 2.0, vec!["4"], "4"),
-        (700, Some(300), 2.0, vec![], "8"),
-    ] {
-        let (mut sim, mut steering) = (Sim::new("500mb", "8"), steering());
-        sim.says = Some(vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
-        sim.round_trip = round_trip_ms.map(Duration::from_millis);
-        for _ in 0..120 {
-            let (knee, passes_in_ms) = match sim.value(CHUNKS) {
-                "8" => (20.0, passes_in_ms),
-                _ => (20.0 * brings, 400),
-            };
-            (sim.knee, sim.passes_in) = (knee * MB, Duration::from_millis(passes_in_ms));
-            sim.steer(&mut steering, 1);
-        }
-        let tried = (tried(&sim.did, CHUNKS), tried(&sim.did, LIMIT).len());
-        assert_eq!((tried, sim.value(CHUNKS)), ((values, 0), ends), "{passes_in_ms} ms");
-    }
-}
-
 #[test]
 fn of_what_is_in_flight_a_step_that_a_stride_would_leave_is_taken_with_it() {
     for (cpu, values) in [(0.1, vec!["8"]), (0.2, vec!["4", "8"])] {

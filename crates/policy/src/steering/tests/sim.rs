@@ -40,7 +40,6 @@ pub(super) struct Sim {
     /// What is said to hold, where that is not what does.
     pub(super) says: Option<Vec<Verdict>>,
     pub(super) passes_in: Duration,
-    pub(super) round_trip: Option<Duration>,
     pub(super) gain: Option<f64>,
     pub(super) then: Option<Holds>,
     /// Values that recoveries which go on keep to.
@@ -74,7 +73,6 @@ impl Sim {
             cpu: None,
             says: None,
             passes_in: Duration::from_millis(100),
-            round_trip: None,
             gain: None,
             then: None,
             obeyed: BTreeMap::new(),
@@ -129,7 +127,6 @@ impl Sim {
             waiting: self.waiting,
             targets: self.targets,
             passes_in: self.passes_in,
-            round_trip: self.round_trip,
             verdicts: self.says.clone().unwrap_or_else(|| vec![held]),
             levers,
             resting,
