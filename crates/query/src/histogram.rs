@@ -106,7 +106,7 @@ impl Histogram {
             // Where clocks left out the start of a bucket of dates, it begins later than others.
             Interval::Fixed(width) if self.of_dates => ((local / width).floor() + 1.0) * width,
             Interval::Fixed(width) => ((local / width).round() + 1.0) * width,
-            Interval::Calendar(unit) => unit.add(local as i64, 1) as f64,
+            Interval::Calendar(unit) => unit.add(unit.floor(local as i64), 1) as f64,
         };
         // An hour that clocks show twice is followed by itself.
         let as_long = start + (next - local);
@@ -356,6 +356,23 @@ mod tests {
         let ends = ends.map(at);
         assert_eq!([histogram.end(ends[0]), histogram.end(ends[1])], [ends[1], ends[2]]);
         assert_eq!(histogram.next(ends[0]), ends[2], "the grid goes on as clocks show it");
+    }
+
+    #[test]
+    fn the_bucket_behind_one_that_begins_late_begins_on_time() {
+        let zone = Zone::try_from("America/Sao_Paulo".to_owned()).unwrap();
+        let at = |text: &str| crate::value::iso(text).unwrap().ms as f64;
+        // On 4 November clocks went from midnight to 1.
+        let late = at("2018-11-04T03:00:00Z");
+        for (unit, next) in [
+            (CalendarUnit::Day, "2018-11-05T02:00:00Z"),
+            (CalendarUnit::Hour, "2018-11-04T04:00:00Z"),
+        ] {
+            let (interval, zone) = (Interval::Calendar(unit), zone.clone());
+            let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+            assert_eq!(histogram.start(late), late);
+            assert_eq!(histogram.next(late), at(next));
+        }
     }
 
     #[test]
