@@ -16,10 +16,10 @@ use record::units::{parse_throttle, show_seconds, show_size_setting};
 
 use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::Copying;
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next, RECOVERY};
 use crate::diagnosis::knobs::to_step;
 use crate::diagnosis::repository_limit::{REPOSITORY_STRENGTH, restore, snapshot};
-use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
+use crate::diagnosis::series::{Changed, MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, HIDES, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
     LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE,
@@ -93,7 +93,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     if let Some(finding) = in_line(recovery, name, &setting, limit) {
         return Ok(finding);
     }
-    let seen = Seen::while_looked(recovery, limit)
+    let seen = Seen::while_looked(recovery, name, limit)
         .or_else(|| Seen::since_it_began(recovery, name, limit))
         .ok_or_else(|| below(recovery, name, limit))?;
     if let Some(finding) = not_yet_through(recovery, name, limit, seen.strength) {
@@ -130,8 +130,8 @@ impl Seen {
         Some(Seen { used, each_paused, told_paused, strength })
     }
 
-    fn while_looked(recovery: &Copying<'_, '_>, limit: f64) -> Option<Seen> {
-        Seen::of(recovery, recovery.node_bytes_per_s / limit, recovery.paused())
+    fn while_looked(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Option<Seen> {
+        Seen::of(recovery, moved(recovery, name) / limit, recovery.paused())
     }
 
     /// Of chunks that hardly any came of while one looked, the whole time of the recovery tells more. A limit that
@@ -356,6 +356,12 @@ fn shown(most: f64, to: u64) -> String {
 /// The rate, the pauses, and the limit.
 fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Evidence> {
     let mut found = vec![recovery.rate_evidence()];
+    found.extend(since_change(recovery, name).map(|(changed, moved)| {
+        let moved = words::rate(moved);
+        let value =
+            format!("{moved} on {} since {name} changed from {}", recovery.node, changed.was);
+        Evidence::new(RECOVERY, "index.size.recovered_in_bytes", value)
+    }));
     found.extend(recovery.paused_evidence());
     found.extend(node_pauses(recovery));
     found.push(Evidence::setting(name, setting, default_of(recovery)));
@@ -364,8 +370,9 @@ fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Ev
 
 /// What speaks against the limiter: the rate and the pauses that it has.
 fn below(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Against {
-    let (rate, of) = (words::rate(recovery.node_bytes_per_s), words::rate(limit));
-    let used = words::percent(recovery.node_bytes_per_s / limit);
+    let moved = moved(recovery, name);
+    let (rate, of) = (words::rate(moved), words::rate(limit));
+    let used = words::percent(moved / limit);
     let pauses = match recovery.paused().map(|summed| recovery.of_each(summed).min(1.0)) {
         Some(paused) => format!("chunks pause {} of their time", words::percent(paused)),
         None => "pauses are not told".to_owned(),
@@ -382,6 +389,20 @@ const RAISE: &str = "raise the limit while searches and indexing have room";
 const BELOW_LIMIT: &str = "the rate is below this limit: other recoveries that are not seen from here use the rest, or \
                            the limit was raised a moment ago and chunks that wait keep to the one before";
 
+/// What the node moves: since the limit changed, where it did. What came before met another one.
+fn moved(recovery: &Copying<'_, '_>, name: &str) -> f64 {
+    since_change(recovery, name).map_or(recovery.node_bytes_per_s, |(_, moved)| moved)
+}
+
+/// How the limit changed while one looked, and what the node has moved since.
+fn since_change<'a>(recovery: &Copying<'_, 'a>, name: &str) -> Option<(Changed<'a>, f64)> {
+    let changed = recovery.series.changed(name)?;
+    let own = rate_since(&recovery.transfer.steps(), changed.since_ms)?;
+    // Where nothing of this recovery came at all, there is no share of the node's rate to reckon with.
+    let of_node = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
+    Some((changed, own * if of_node.is_finite() { of_node } else { 1.0 }))
+}
+
 /// A limit that changed while one looked, and that the rate does not keep to yet.
 fn not_yet_through(
     recovery: &Copying<'_, '_>,
@@ -389,8 +410,7 @@ fn not_yet_through(
     limit: f64,
     strength: f64,
 ) -> Option<Finding> {
-    let changed = recovery.series.changed(name)?;
-    let now = rate_since(&recovery.transfer.steps(), changed.since_ms)?;
+    let (changed, moved) = since_change(recovery, name)?;
     // What is in flight when a limit changes has to pass first.
     let passes_s = recovery.in_flight_bytes.map_or(0.0, |bytes| bytes / recovery.rate_bytes_per_s);
     let through_ms = (passes_s * MS_PER_S).clamp(THROUGH_MS.value, THROUGH_MS_MAX.value);
@@ -399,9 +419,7 @@ fn not_yet_through(
     }
     let (was, ago_ms) = (changed.was, changed.ago_ms_max);
     let is = &recovery.series.setting(name)?.value;
-    // Where nothing of this recovery came at all, there is no share of the node's rate to reckon with.
-    let of_node = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
-    let used = now * if of_node.is_finite() { of_node } else { 1.0 } / limit;
+    let used = moved / limit;
     if (LIMIT_USED.value..=1.0 / LIMIT_USED.value).contains(&used) {
         return None;
     }

@@ -287,6 +287,22 @@ fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
     assert!(!through.sentence.contains("through:"), "{}", through.sentence);
 }
 
+/// The trap: over a change the mean rate is far from both limits, and busy cores look nearer to what holds.
+#[test]
+fn a_limit_that_is_through_is_judged_by_the_rate_since_it_changed() {
+    let finding = only(&looks_at(MB, |look, s| {
+        let came = 2 * MB * s.min(4) + 4 * MB * s.saturating_sub(4);
+        look.recoveries[0].recovered_bytes = Some(came);
+        look.recoveries[0].source_throttle_ms = Some(s * 1900);
+        let limit = if s <= 4 { "2mb" } else { "4mb" };
+        look.settings = settings(&[(MAX_BYTES, limit)]);
+    }));
+    let said = &finding.sentence;
+    assert!(said.contains("4.00 MB/s of the 4.19 MB/s") && finding.strength > 0.9, "{finding:?}");
+    let told = "4.00 MB/s on b since indices.recovery.max_bytes_per_sec changed from 2mb";
+    assert!(finding.evidence.iter().any(|one| one.value == told), "{finding:?}");
+}
+
 /// What has passed by now is through: a rate that still is not the limit's has another cause, or the limiter is not
 /// the one that holds.
 #[test]
