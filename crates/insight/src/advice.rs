@@ -61,6 +61,8 @@ struct Judged<'a> {
     bounds: Bounds,
     account: Option<Elapsed>,
     trace: Option<&'a Trace<'a>>,
+    /// The share of the time in which copies were being made; 1 but for a twin, where copies also wait for their node.
+    copying: f64,
 }
 
 impl<'a> Judged<'a> {
@@ -86,13 +88,15 @@ impl<'a> Judged<'a> {
             Some(files) => of_files(figures, files, &bounds),
             None => figures.clone(),
         };
-        Judged { variant, figures, bounds, account, trace }
+        let twin = trace.filter(|_| run.manifest.question.is_some());
+        let copying = twin.and_then(Trace::copying_share).unwrap_or(1.0);
+        Judged { variant, figures, bounds, account, trace, copying }
     }
 
     fn advice(&self, all: &[Judged<'_>], summary: &Summary<'_>) -> Advice {
         let (settings, figures) = (&self.variant.settings, &self.figures);
         let (bounds, account) = (&self.bounds, self.account.clone());
-        let held = Held { settings, figures, bounds, account };
+        let held = Held { settings, figures, bounds, account, copying: self.copying };
         let stream = figures.stream.as_ref();
         let stream = stream.map(|stream| Streamed { settings, figures, stream });
         let (lift, gain) = match &stream {

@@ -59,8 +59,9 @@ pub(crate) fn seen(
     judged(&account, bounds, row.bytes, row.bytes_per_s)
 }
 
-/// Whether a twin had nothing to copy, as where no copy finds a place: then nothing held it, and no setting lifts it.
-fn copied_nothing(manifest: &Manifest, row: &Row) -> bool {
+/// Whether a twin had nothing to copy, as where no copy finds a place, or copies come back to their files: then nothing
+/// held it, and no setting lifts it.
+pub(crate) fn copied_nothing(manifest: &Manifest, row: &Row) -> bool {
     manifest.question.is_some() && row.bytes == 0
 }
 

@@ -268,7 +268,7 @@ fn finished(
     let bounds = Bounds::read(&run.manifest, shown, settings, trace as Option<&Trace<'_>>);
     let verdict = match &shown.stream {
         Some(stream) => threads::verdict(stream, shown.bytes, shown.seconds),
-        None if limits.is_empty() => {
+        None if limits.is_empty() || outside::copied_nothing(&run.manifest, shown) => {
             let seen = outside::seen(&run.manifest, &bounds, trace, shown);
             limits = seen.limits;
             seen.verdict

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use record::stage::{DELAYED, DONE, UNASSIGNED, WAITING};
 use record::{FollowSample, Line, LinkSample, NodeSample, RecoverySample, RunDir};
 
 /// The phases in which a variant's time is taken.
@@ -115,6 +116,17 @@ impl Trace<'_> {
         (last > first).then_some((first, last))
     }
 
+    /// The share of the time in which copies were being made: what goes on between two samples is what the earlier one
+    /// shows.
+    pub fn copying_share(&self) -> Option<f64> {
+        let (begins_ms, ends_ms) = self.span_ms()?;
+        let ends = self.recovery.iter().skip(1).map(|(t_ms, _)| *t_ms).chain([ends_ms]);
+        let copying = self.recovery.iter().zip(ends).filter(|((_, sample), _)| active(sample) > 0);
+        let within = |t_ms: f64| t_ms.clamp(begins_ms, ends_ms);
+        let lasts = copying.map(|((from_ms, _), to_ms)| within(to_ms) - within(*from_ms));
+        Some(lasts.sum::<f64>() / (ends_ms - begins_ms))
+    }
+
     /// Shards that took part: the most that one sample counted.
     pub fn shards(&self) -> Option<u32> {
         let count = |sample: &RecoverySample| sample.stages.values().sum::<u32>();
@@ -210,6 +222,13 @@ impl Trace<'_> {
         });
         all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
+}
+
+/// Recoveries that go on.
+pub(crate) fn active(sample: &RecoverySample) -> u32 {
+    let none = [UNASSIGNED, DELAYED, WAITING, DONE];
+    let stages = sample.stages.iter().filter(|(stage, _)| !none.contains(&stage.as_str()));
+    stages.map(|(_, count)| count).sum()
 }
 
 /// By how much a counter of a node grew. A node that restarts counts from zero.
@@ -316,6 +335,23 @@ mod tests {
         let trace = Trace { recovery: timed(&samples, 1e3), ..Trace::default() };
         let files = Files { seconds: 5.0, bytes: 50, carried_bytes_per_s: None };
         assert_eq!(trace.files(), Some(files));
+    }
+
+    #[test]
+    fn what_waits_for_its_node_is_not_being_copied() {
+        let sample = |stages: &[(&str, u32)]| RecoverySample {
+            stages: stages.iter().map(|(stage, n)| ((*stage).to_owned(), *n)).collect(),
+            ..RecoverySample::default()
+        };
+        let samples = [
+            sample(&[(UNASSIGNED, 2), (DELAYED, 2)]),
+            sample(&[("INDEX", 1), (UNASSIGNED, 1)]),
+            sample(&[(DONE, 2)]),
+        ];
+        let recovery = timed(&samples, 30e3);
+        let trace = Trace { ends_ms: Some(90e3), recovery, ..Trace::default() };
+        assert_eq!(trace.copying_share(), Some(1.0 / 3.0));
+        assert_eq!(Trace::default().copying_share(), None);
     }
 
     #[test]

@@ -55,7 +55,12 @@ impl Held<'_> {
         if !charged.is_empty() {
             let is_seen = summary.manifest.target == "opensearch";
             let field = if is_seen { "seen from outside" } else { "charged" };
-            evidence.push(Evidence::new("time", field, charged.join(", ")));
+            let mut value = charged.join(", ");
+            if self.copying < 1.0 - EVIDENCE {
+                let copying = percent(self.copying);
+                value += &format!(" of the {copying} of the time in which copies were made");
+            }
+            evidence.push(Evidence::new("time", field, value));
         }
         evidence.extend(self.link_evidence());
         if let Some(ms) = trace.and_then(Trace::throttled_ms) {
@@ -145,7 +150,8 @@ mod tests {
     fn every_other_limit_has_a_reason_why_it_did_not_hold() {
         let (settings, bounds) = (BTreeMap::new(), slow_ocean());
         let against = |figures: &Finished, account: Option<Elapsed>, limit: Limit| {
-            let held = Held { settings: &settings, figures, bounds: &bounds, account };
+            let held =
+                Held { settings: &settings, figures, bounds: &bounds, account, copying: 1.0 };
             let others = held.ruled_out();
             assert_eq!(others.len(), Limit::ALL.len() - 1);
             let one = others.into_iter().find(|one| one.limit == limit).unwrap();

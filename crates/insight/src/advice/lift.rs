@@ -25,6 +25,8 @@ pub(super) struct Held<'a> {
     pub(super) bounds: &'a Bounds,
     /// The account of the time as it is seen from outside, where the target has none of its own.
     pub(super) account: Option<Elapsed>,
+    /// The share of the time in which copies were being made: shares of limits are shares of that.
+    pub(super) copying: f64,
 }
 
 impl Held<'_> {
@@ -73,7 +75,7 @@ impl Held<'_> {
 
     /// What would be if the limit took nothing.
     fn at_most(&self) -> Option<Gain> {
-        let share = self.share();
+        let share = self.share() * self.copying;
         let back = share.min(GIVEN_BACK.value);
         let took = percent(share);
         (share > 0.0).then(|| Gain {
@@ -91,7 +93,7 @@ impl Held<'_> {
     /// engine that accounts for its time does not tell which part of it was spent on files.
     fn share_of_files(&self) -> f64 {
         let Some((account, limit)) = self.account.as_ref().zip(self.figures.verdict.limit) else {
-            return self.share();
+            return self.share() * self.copying;
         };
         let while_files = account.while_files.get(&limit).copied().unwrap_or(0.0);
         while_files / account.total_s
@@ -251,7 +253,8 @@ pub(super) mod tests {
     ) -> (Option<Lift>, Option<Gain>) {
         let settings =
             settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Held { settings: &settings.collect(), figures, bounds, account: None }.lifted()
+        let settings = settings.collect();
+        Held { settings: &settings, figures, bounds, account: None, copying: 1.0 }.lifted()
     }
 
     pub fn slow_ocean() -> Bounds {
@@ -297,7 +300,8 @@ pub(super) mod tests {
         let lifted = |while_files| {
             let (settings, bounds) = (BTreeMap::new(), slow_ocean());
             let account = Some(account(while_files));
-            Held { settings: &settings, figures: &figures, bounds: &bounds, account }.lifted()
+            let figures = &figures;
+            Held { settings: &settings, figures, bounds: &bounds, account, copying: 1.0 }.lifted()
         };
         let (lift, gain) = lifted(6.0);
         assert_eq!(lift.unwrap().setting.as_deref(), Some(CHUNKS));
@@ -311,6 +315,20 @@ pub(super) mod tests {
             "{lift:?}"
         );
         assert!((gain.unwrap().factor - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_waits_for_its_node_is_not_shortened_by_a_setting() {
+        let (settings, bounds) = (BTreeMap::new(), slow_ocean());
+        let gain = |limit| {
+            let figures = &figures(Some(limit), 1.0, 1e6);
+            let held =
+                Held { settings: &settings, figures, bounds: &bounds, account: None, copying: 0.5 };
+            held.lifted().1.unwrap()
+        };
+        let gain_of = |limit| (gain(limit).factor * 100.0).round();
+        assert_eq!((gain_of(Limit::Throttle), gain_of(Limit::Cpu)), (133.0, 200.0));
+        assert!(gain(Limit::Throttle).formula.starts_with("50 % of the time becomes shorter"));
     }
 
     #[test]

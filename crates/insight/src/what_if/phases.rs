@@ -6,6 +6,8 @@ use record::stage::{DELAYED, DONE, UNASSIGNED, WAITING};
 use record::{Limit, RecoverySample};
 use serde::Serialize;
 
+use crate::trace::active;
+
 /// A time in which one thing held it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
@@ -53,13 +55,6 @@ impl PhaseKind {
 
 pub(super) fn count(sample: &RecoverySample, stage: &str) -> u32 {
     sample.stages.get(stage).copied().unwrap_or(0)
-}
-
-/// Recoveries that go on.
-pub(super) fn active(sample: &RecoverySample) -> u32 {
-    let none = [UNASSIGNED, DELAYED, WAITING, DONE];
-    let stages = sample.stages.iter().filter(|(stage, _)| !none.contains(&stage.as_str()));
-    stages.map(|(_, count)| count).sum()
 }
 
 /// Recoveries that have begun by the last of these samples: as many as there are.

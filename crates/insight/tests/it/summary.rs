@@ -128,6 +128,21 @@ fn a_twin_that_is_never_green_says_so() {
     assert_eq!(headline, "n2 lost for good: placed after 67.0 s, but never green");
 }
 
+/// Nodes are back with their files: whatever the first messages of their copies waited for, no setting of a transfer
+/// lifts it.
+#[test]
+fn a_twin_that_copies_nothing_is_held_by_nothing() {
+    let mut back = row("as it is", 1, 65.0, Limit::Latency);
+    (back.bytes, back.bytes_per_s) = (0, 0.0);
+    let mut run = run(&["as it is"], Status::Complete, vec![back]);
+    let (asked, until) = ("all nodes restart".to_owned(), "green".to_owned());
+    run.manifest.question = Some(TwinQuestion { asked, until });
+    let summary = Summary::of(&run);
+    assert_eq!(summary.headline, "all nodes restart: green after 65.0 s");
+    let told = advice(&run, &summary).remove(0);
+    assert!(told.limit.is_none() && told.lift.is_none() && told.gain.is_none(), "{told:?}");
+}
+
 #[test]
 fn a_load_has_no_recovery_to_advise_on() {
     let mut rows = vec![row("a", 1, 480.0, Limit::Latency), row("b", 1, 10.0, Limit::LinkRate)];
