@@ -214,9 +214,21 @@ fn write_curve(text: &mut String, curve: &[Point], width: usize) {
     };
     let _ = writeln!(text, "\nWhat is left");
     let columns = [("after", true), ("copies", true), ("bytes", true), ("", false)];
-    let each = curve.len().div_ceil(CURVE_LINES).max(1);
-    let last = curve.len() - 1;
-    let kept = curve.iter().enumerate().filter(|(at, _)| at % each == 0 || *at == last);
+    // While copies wait for their node nothing becomes less: the first moment and the last one say so.
+    let same = |a: &Point, b: &Point| (a.copies, a.bytes) == (b.copies, b.bytes);
+    let mut changes: Vec<&Point> = Vec::new();
+    for point in curve {
+        if let [.., before, last] = changes[..]
+            && same(before, point)
+            && same(last, point)
+        {
+            changes.pop();
+        }
+        changes.push(point);
+    }
+    let each = changes.len().div_ceil(CURVE_LINES).max(1);
+    let last = changes.len() - 1;
+    let kept = changes.into_iter().enumerate().filter(|(at, _)| at % each == 0 || *at == last);
     let row = |(_, point): (usize, &Point)| {
         let filled = (point.bytes as f64 / whole as f64 * BAR as f64).round() as usize;
         let bar = "█".repeat(filled);
@@ -278,6 +290,17 @@ mod tests {
         let known = recovery_use(&taken);
         let says = "3 nodes take part. Of the busiest it takes at most 25 % of its disk, 0.4 % of its cores.\n";
         assert!(known.starts_with(says), "{known}");
+    }
+
+    #[test]
+    fn what_stands_still_takes_two_lines() {
+        let at = |second: u32, bytes: u64| Point { t_s: f64::from(second), copies: 2, bytes };
+        let waits = (0..20).map(|second| at(second, 100));
+        let curve: Vec<Point> = waits.chain((20..25).map(|second| at(second, 75))).collect();
+        let mut text = String::new();
+        write_curve(&mut text, &curve, 80);
+        let lines = |bytes: &str| text.lines().filter(|line| line.contains(bytes)).count();
+        assert_eq!((lines("100 B"), lines("75 B")), (2, 2), "{text}");
     }
 
     #[test]
