@@ -168,7 +168,11 @@ impl Watch for Progress {
 
 /// The figures of the table; a phase takes longer than what is measured in it.
 fn row_line(row: &Row) -> String {
-    let mut line = format!("{:12} {:>8}", row.variant, show_seconds(row.seconds));
+    let name = match row.lap {
+        0 | 1 => row.variant.clone(),
+        lap => format!("{}, lap {lap}", row.variant),
+    };
+    let mut line = format!("{name:12} {:>8}", show_seconds(row.seconds));
     // The bytes of a load are those of its answers.
     if row.loads.is_empty() {
         let _ = write!(line, " {:>11}", words::rate(row.bytes_per_s));
@@ -258,6 +262,8 @@ mod tests {
         assert_eq!(row_line(&copy), format!("a{:14}2.00 s   4.00 MB/s", ""));
         let load = Row { loads: vec![record::LoadFigures::default()], ..copy };
         assert_eq!(row_line(&load), format!("a{:14}2.00 s", ""));
+        let again = Row { lap: 2, ..load };
+        assert_eq!(row_line(&again), format!("a, lap 2{:7}2.00 s", ""));
     }
 
     #[test]
