@@ -190,7 +190,9 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer, width: usize) {
             if phase.copies == 0 { String::new() } else { format!("{} left", phase.copies) };
         vec![show_seconds(phase.from_s), show_seconds(phase.to_s), copies, what]
     };
-    write_grid(text, &columns, answer.phases.iter().map(row), width);
+    // One that is over within a sample of its beginning says nothing.
+    let lasts = answer.phases.iter().map(row).filter(|cells| cells[0] != cells[1]);
+    write_grid(text, &columns, lasts, width);
     let copying = answer.phases.iter().filter(|phase| phase.what == PhaseKind::Copying);
     let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
     if let Some([(first, _), (second, share), ..]) = longest.map(|phase| &phase.limits[..])
@@ -212,8 +214,6 @@ fn write_curve(text: &mut String, curve: &[Point], width: usize) {
     let Some(whole) = curve.iter().map(|point| point.bytes).max().filter(|bytes| *bytes > 0) else {
         return;
     };
-    let _ = writeln!(text, "\nWhat is left");
-    let columns = [("after", true), ("copies", true), ("bytes", true), ("", false)];
     // While copies wait for their node nothing becomes less: the first moment and the last one say so.
     let same = |a: &Point, b: &Point| (a.copies, a.bytes) == (b.copies, b.bytes);
     let mut changes: Vec<&Point> = Vec::new();
@@ -229,12 +229,19 @@ fn write_curve(text: &mut String, curve: &[Point], width: usize) {
     let each = changes.len().div_ceil(CURVE_LINES).max(1);
     let last = changes.len() - 1;
     let kept = changes.into_iter().enumerate().filter(|(at, _)| at % each == 0 || *at == last);
-    let row = |(_, point): (usize, &Point)| {
+    let kept: Vec<&Point> = kept.map(|(_, point)| point).collect();
+    // Where nodes restart, the files of a copy may come between two lines.
+    if kept.iter().all(|point| point.bytes == 0) {
+        return;
+    }
+    let _ = writeln!(text, "\nWhat is left");
+    let columns = [("after", true), ("copies", true), ("bytes", true), ("", false)];
+    let row = |point: &Point| {
         let filled = (point.bytes as f64 / whole as f64 * BAR as f64).round() as usize;
         let bar = "█".repeat(filled);
         vec![show_seconds(point.t_s), point.copies.to_string(), show_bytes(point.bytes), bar]
     };
-    write_grid(text, &columns, kept.map(row), width);
+    write_grid(text, &columns, kept.into_iter().map(row), width);
 }
 
 fn recovery_use(taken: &RecoveryUse) -> String {
@@ -301,6 +308,11 @@ mod tests {
         write_curve(&mut text, &curve, 80);
         let lines = |bytes: &str| text.lines().filter(|line| line.contains(bytes)).count();
         assert_eq!((lines("100 B"), lines("75 B")), (2, 2), "{text}");
+        let between =
+            (0..20).map(|second| Point { copies: second, ..at(second, u64::from(second == 7)) });
+        let mut text = String::new();
+        write_curve(&mut text, &between.collect::<Vec<_>>(), 80);
+        assert_eq!(text, "", "no line would say what is left");
     }
 
     #[test]
@@ -378,6 +390,9 @@ mod tests {
         answer.phases[0].limits[1].1 = 0.4;
         let next = "If the throttle held no more, the link would be next.";
         assert!(said(&answer).contains(next), "{}", said(&answer));
+        let what = PhaseKind::NotNoticed;
+        answer.phases.push(Phase { from_s: 9.0, to_s: 9.001, what, copies: 0, limits: Vec::new() });
+        assert!(!said(&answer).contains(what.label()), "{}", said(&answer));
     }
 
     #[test]
