@@ -48,6 +48,8 @@ pub(crate) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         drawn.iter().map(|curve| limit_of(summary, &curve.variant)).collect();
     held.sort_by_key(|limit| (limit.is_none(), *limit));
     held.dedup();
+    // A twin whose nodes come back with their files copies nothing.
+    let is_any = drawn.iter().any(|curve| curve.recovered.iter().any(|point| point.value > 0.0));
     let (factor, unit) = byte_unit(most);
     let chart = |(class_name, width): (&str, f64)| {
         let chart = LineChart {
@@ -69,7 +71,7 @@ pub(crate) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         html! { div class=(class_name) { (chart.render()) } }
     };
     html! {
-        @if !drawn.is_empty() { section {
+        @if is_any { section {
             h2 { "Recovered bytes over time" }
             @if summary.watched.is_some() {
                 p.hint { "All recoveries together, since the first look." }

@@ -187,6 +187,17 @@ fn a_run_without_rows_says_so() {
     assert!(!page.contains("Recovered bytes over time"), "a section without data is not there");
 }
 
+#[test]
+fn of_bytes_that_never_came_there_is_no_chart() {
+    let mut run = whole();
+    for line in &mut run.lines {
+        if let Line::Recovery { sample, .. } = line {
+            sample.recovered_bytes = 0;
+        }
+    }
+    assert!(!checked(&run).contains("<h2>Recovered bytes over time"));
+}
+
 /// A recovery whose target was killed has all its bytes before it again.
 #[test]
 fn a_recovery_that_began_anew_is_drawn_up_to_its_peak() {
