@@ -87,7 +87,12 @@ impl fmt::Display for Mistakes {
         if let [only] = all.as_slice() {
             return only.fmt(f);
         }
-        write!(f, "{} mistakes in {}", all.len(), all[0].origin)?;
+        let mut files: Vec<&str> = all.iter().map(|mistake| mistake.origin.as_str()).collect();
+        files.dedup();
+        match files.as_slice() {
+            [file] => write!(f, "{} mistakes in {file}", all.len())?,
+            several => write!(f, "{} mistakes in {} files", all.len(), several.len())?,
+        }
         for mistake in all.iter().take(MISTAKES_MAX) {
             write!(f, "\n\n{mistake}")?;
         }
