@@ -24,7 +24,7 @@ const OWN: [&str; 11] = [
 const OF_TASKS: [&str; 2] = ["clients", "warmup-time-period"];
 /// Members that would send other documents, with what is not done.
 const REFUSED: [(&str, &str); 3] = [
-    ("looped", "a corpus is sent once"),
+    ("looped", "a corpus is sent once, and not again from its start; write false"),
     ("data-streams", "documents are not sent to data streams"),
     ("runtime-fields", "runtime fields are not sent"),
 ];
@@ -44,7 +44,9 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
         ));
     }
     for (name, why) in REFUSED {
-        if object.get(name).is_some() {
+        // As without it.
+        let is_off = || name == "looped" && reader.bool(object, name) == Some(false);
+        if object.get(name).is_some() && !is_off() {
             return Err((name.to_owned(), why.to_owned()));
         }
     }
@@ -68,7 +70,9 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
         let near = record::names::did_you_mean(name, known);
         return Err(("corpora".to_owned(), format!("the track has no corpus \"{name}\"{near}")));
     }
-    if context.options.embedded && object.get("pipeline").is_some() {
+    // As a request says that it wants none, whatever its index says.
+    let has_pipeline = || reader.text(object, "pipeline").is_none_or(|name| name != "_none");
+    if context.options.embedded && object.get("pipeline").is_some() && has_pipeline() {
         let why = "the embedded engine has no pipelines: it indexes documents as they are sent";
         return Err(("pipeline".to_owned(), why.to_owned()));
     }

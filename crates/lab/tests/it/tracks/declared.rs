@@ -83,6 +83,18 @@ fn documents_for_a_data_stream_are_told_as_such_also_where_the_track_has_no_inde
 }
 
 #[test]
+fn a_bulk_operation_that_asks_for_no_loop_and_no_pipeline_is_taken() {
+    let opened = |more: &str| {
+        let bulk = format!("{{ \"operation-type\": \"bulk\", \"bulk-size\": 1, {more} }}");
+        super::opened(&task(&bulk), &embedded())
+    };
+    says(opened("\"looped\": true"), &["track.json:7:", "a corpus is sent once", "write false"]);
+    says(opened("\"pipeline\": \"geo\""), &["track.json:7:", "has no pipelines"]);
+    let track = opened("\"looped\": false, \"pipeline\": \"_none\"").unwrap();
+    assert_eq!(track.elements[0].tasks.len(), 1);
+}
+
+#[test]
 fn assertions_are_said_to_be_left_unchecked() {
     let asserts = r#"{ "operation-type": "search", "body": {},
         "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
