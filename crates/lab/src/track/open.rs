@@ -387,8 +387,18 @@ fn refusals(
     options: &TrackOptions,
 ) -> Option<Mistakes> {
     if options.skip_refused {
+        // What many share is told once.
+        let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
         for (name, Refusal { why, .. }) in &schedule.refused {
-            context.change(format!("{name} is left out: {why}."));
+            match told.iter_mut().find(|(known, _)| *known == why.as_str()) {
+                Some((_, names)) if names.contains(&name.as_str()) => {}
+                Some((_, names)) => names.push(name.as_str()),
+                None => told.push((why.as_str(), vec![name.as_str()])),
+            }
+        }
+        for (why, names) in told {
+            let are = if names.len() == 1 { "is" } else { "are" };
+            context.change(format!("{} {are} left out: {why}.", record::names::listed(&names)));
         }
         return None;
     }
