@@ -220,6 +220,12 @@ fn refused(failure: &Failure) -> anyhow::Error {
         }
         _ => "",
     };
+    if matches!(failure, Failure::Unreachable | Failure::NoAnswer | Failure::Closed) {
+        return anyhow::anyhow!(
+            "the store did not answer for two minutes ({failure}): it is down, or its REST is elsewhere; give \
+             http://HOST:9200"
+        );
+    }
     anyhow::anyhow!("the store answered: {failure}{hint}")
 }
 
@@ -245,5 +251,11 @@ mod tests {
         let (passes, text) = said("cluster_block_exception");
         assert!(!passes && text.contains("disk") && !text.contains("mapping"), "{text}");
         assert_eq!(of_documents(b"{\"errors\":true}"), Failure::Items);
+    }
+
+    #[test]
+    fn a_store_that_stayed_away_has_not_answered() {
+        let said = refused(&Failure::Unreachable).to_string();
+        assert!(said.contains("did not answer") && said.contains("http://HOST:9200"), "{said}");
     }
 }

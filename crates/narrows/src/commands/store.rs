@@ -35,7 +35,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let id = &run.manifest.run;
     let written = store::write(&run, &options).with_context(|| {
         format!(
-            "store {id}; its record stays in {}, and storing it again does no harm",
+            "store {id} in {}; its record stays in {}, and storing it again does no harm",
+            args.to,
             dir.display()
         )
     })?;
