@@ -17,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The network.
-    #[error("{what} {address}: {source}")]
+    #[error("{what} {address}: {source}{}", nobody_listens(.source))]
     Io { what: &'static str, address: String, source: io::Error },
     #[error("{address} sent what is not right: {source}")]
     Protocol { address: String, source: DecodeError },
@@ -48,6 +48,15 @@ pub enum Error {
     /// A wrong setting.
     #[error("{0}")]
     Settings(String),
+}
+
+fn nobody_listens(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "; nobody listens there: data nodes do at port 11210, with TLS at 11207"
+        }
+        _ => "",
+    }
 }
 
 impl Error {

@@ -140,7 +140,7 @@ fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
     for (url, password, says) in [
         (url, "wrong", "AUTH_ERROR"),
         (other.as_str(), "right", "bucket \"other\""),
-        ("couchbase://127.0.0.1:1/example", "right", "connect to"),
+        ("couchbase://127.0.0.1:1/example", "right", "nobody listens there"),
         ("http://127.0.0.1/example", "right", "couchbase://HOST"),
         (url, "", "NARROWS_PASSWORD"),
     ] {

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use dcp::bucket::{Bucket, BucketSettings, vbucket_of};
 use dcp::codec::{Status, Write as Document};
 use dcp::consumer::ConsumerKind;
@@ -90,7 +89,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 None => temporary.insert(clusters::TemporaryDir::make()?).path().join("bucket"),
             };
             let listener = PacketListener::bind(&env, &format!("127.0.0.1:{}", args.port)).await;
-            let listener = listener.context("--port chooses another port")?;
+            let listener =
+                listener.map_err(|error| anyhow::anyhow!("{error}; --port chooses another"))?;
             let settings = BucketSettings::new(&args.bucket, args.vbuckets, args.quota);
             let bucket = open.insert(Bucket::open(&env, settings, &dir).await?);
             fill(&env, bucket, args).await?;
