@@ -98,7 +98,7 @@ impl Published {
             @if !(changes.is_empty() && figures.is_empty()) { section {
                 h2 { "Published against ours" }
                 p.hint {
-                    "How far ours is off, over the published figure. A point on the line at 0 is met; the band is 10 % to "
+                    "How far ours is off, over the published figure. A point on the line at 0 is met; the band is 10\u{a0}% to "
                     "either side; a point with an arrowhead lies beyond the edge. "
                     @if self.seeds > 1 { "A line through a point is its range over seeds. " } @else { "One seed. " }
                     "Only what is predicted says how good the model is: the others were fitted, or follow from a "
@@ -123,7 +123,7 @@ impl Published {
                         (figures_chart(&figures))
                     } }
                     @if !changes.is_empty() { figure.side {
-                        figcaption { b { "Changes" } "by adaptive replica selection, as factors" }
+                        figcaption { b { "Changes" } "by replica selection, as factors" }
                         (changes_chart(&changes))
                     } }
                 }
