@@ -47,14 +47,15 @@ pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Resu
         return last(runs, ids);
     }
     let hint = record::names::did_you_mean(given, ids.iter().map(String::as_str));
-    let (list, otherwise) = match hint.is_empty() {
-        true if ids.is_empty() => ("", otherwise),
-        true => ("; `narrows runs` lists them", otherwise),
-        false => ("", ""),
-    };
+    let runs = runs.display();
+    if !hint.is_empty() {
+        refuse!(
+            "no run is called \"{given}\" in {runs}{hint} An id, a directory or \"last\" can be given"
+        );
+    }
+    let list = if ids.is_empty() { "" } else { "; `narrows runs` lists them" };
     refuse!(
-        "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{list}{otherwise}",
-        runs.display(),
+        "no run is called \"{given}\" in {runs}; give an id, a directory, or \"last\"{list}{otherwise}"
     );
 }
 
@@ -202,6 +203,21 @@ fn fresh(to: &Path) -> io::Result<NamedTempFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_of_a_similar_name_is_offered_in_a_sentence_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("20261121-043000-remote-recovery");
+        fs::create_dir(&run).unwrap();
+        fs::write(run.join("manifest.json"), "{}").unwrap();
+        let said = |given: &str| find(dir.path(), given).unwrap_err().to_string();
+        let near = said("20261121-043000-remote-recover");
+        assert!(
+            near.contains("; did you mean \"20261121-043000-remote-recovery\"? An id, "),
+            "{near}"
+        );
+        assert!(said("x").ends_with("; `narrows runs` lists them"), "{}", said("x"));
+    }
 
     #[test]
     fn a_directory_that_is_not_there_is_to_be_made_first() {

@@ -398,7 +398,9 @@ fn refusals(
         }
         for (why, names) in told {
             let are = if names.len() == 1 { "is" } else { "are" };
-            context.change(format!("{} {are} left out: {why}.", record::names::listed(&names)));
+            let end = if why.ends_with('?') { "" } else { "." };
+            let names = record::names::listed(&names);
+            context.change(format!("{names} {are} left out: {why}{end}"));
         }
         return None;
     }
@@ -416,8 +418,10 @@ fn refusals(
     let several = refused.len() > 1;
     let mistake = |(name, refusal): &(String, Refusal)| {
         let rest = if several { "all of these" } else { "it" };
+        // Some end with the question what was meant.
+        let sign = if refusal.why.ends_with('?') { "" } else { ";" };
         let message =
-            format!("{name}: {}; --skip-refused runs the rest without {rest}", refusal.why);
+            format!("{name}: {}{sign} --skip-refused runs the rest without {rest}", refusal.why);
         files.mistake(refusal.place, &refusal.word, message)
     };
     Mistakes::of(refused.iter().map(mistake))

@@ -95,6 +95,12 @@ fn a_bulk_operation_that_asks_for_no_loop_and_no_pipeline_is_taken() {
 }
 
 #[test]
+fn a_reason_that_ends_with_a_question_gets_no_other_sign() {
+    let search = r#"{ "operation-type": "search", "body": { "query": { "mach_all": {} } } }"#;
+    says(opened(&task(search), &embedded()), &["did you mean \"match_all\"", "\"? --skip-refused"]);
+}
+
+#[test]
 fn assertions_are_said_to_be_left_unchecked() {
     let asserts = r#"{ "operation-type": "search", "body": {},
         "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
