@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use insight::load::{Case, Metric, cases, changes, compared, figures, pairs, total};
+use insight::load::{Case, METRICS, Metric, cases, changes, compared, figures, pairs, total};
 use insight::words::{each_once, three_digits};
 use insight::{Curves, LoadCurves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
@@ -19,6 +19,12 @@ use crate::svg::scatter::Mark;
 
 /// The forms of figures that share an axis, in their order.
 const MARKS: [Mark; 4] = [Mark::Circle, Mark::Square, Mark::Diamond, Mark::Triangle];
+
+/// What the table of a track's tasks has of their figures.
+const OF_TASKS: [&str; 7] = [
+    "Median Throughput", "Documents", "50th percentile latency", "99th percentile latency",
+    "100th percentile latency", "50th percentile service time", "error rate",
+];
 
 /// The colours of variants, by the part of their names that tells those of a case apart: one has the same colour in
 /// every chart, whatever others a case has.
@@ -87,9 +93,11 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let colours = Colours::of(&cases);
     let operations = each_once(summary.loads.iter().map(|load| load.operation.as_str()));
     let several = operations.len() > 1;
+    let of_track = summary.manifest.challenge.is_some();
     html! {
-        // Of a track's many tasks the table says more than a chart of each.
-        @for (index, operation) in operations.iter().enumerate().filter(|_| summary.manifest.challenge.is_none()) {
+        // Of a track's many tasks a table says more than a chart of each.
+        @if of_track { (tasks(&summary.loads)) }
+        @for (index, operation) in operations.iter().enumerate().filter(|_| !of_track) {
             @let of: Vec<&Case<'_>> = cases.iter().filter(|case| case.loads[0].1.operation == *operation).collect();
             @let named = if several { format!(": {operation}") } else { String::new() };
             @for unit in ["ops/s", "ms"] { (chart(summary, &of, &colours, unit, (&named, index))) }
@@ -100,6 +108,33 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         section {
             h2 { "Every figure" }
             @for load in &summary.loads { (laps(load, summary.loads.len() == 1)) }
+        }
+    }
+}
+
+/// The tasks of a track, a line for each; what none of them has is no column.
+fn tasks(loads: &[VariantLoad]) -> Markup {
+    let is_known = |metric: &&Metric| {
+        OF_TASKS.contains(&metric.name)
+            && loads.iter().any(|load| total(&load.laps, metric.name).is_some())
+    };
+    let columns: Vec<&Metric> = METRICS.iter().filter(is_known).collect();
+    html! {
+        section {
+            h2 { "Tasks" }
+            p.hint { "Latency counts from the moment at which a request was to start. Of several laps, those of all." }
+            div.scroll tabindex="0" role="region" aria-label="Table of tasks" { table {
+                thead { tr {
+                    th scope="col" { "task" }
+                    @for metric in &columns { th.n scope="col" { (metric.name) " (" (metric.unit) ")" } }
+                } }
+                tbody { @for load in loads { tr {
+                    th scope="row" title=(load.operation) { (load.operation) }
+                    @for metric in &columns {
+                        td.n { (total(&load.laps, metric.name).map_or_else(dash, three_digits)) }
+                    }
+                } } }
+            } }
         }
     }
 }

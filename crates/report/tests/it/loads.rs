@@ -113,6 +113,25 @@ fn throughputs_and_latencies_of_a_case_lie_over_each_other() {
 }
 
 #[test]
+fn tasks_of_a_track_stand_in_one_table_that_is_not_folded() {
+    let mut run = of_loads();
+    assert!(!checked(&run).contains("Table of tasks"), "variants of a plan have charts");
+    run.manifest.challenge = Some("fill".to_owned());
+    run.manifest.variants.truncate(1);
+    run.rows.truncate(1);
+    let light = LoadFigures { operation: "light".to_owned(), ..run.rows[0].loads[0].clone() };
+    run.rows[0].loads.push(light);
+    let page = checked(&run);
+    let table = page.split("aria-label=\"Table of tasks\"").nth(1).expect("the table");
+    let table = table.split("</table>").next().unwrap();
+    let columns = ["Median Throughput (ops/s)", "50th percentile latency (ms)", ">40.0<", ">10.0<"];
+    for word in columns.iter().chain(&[">heavy<", ">light<"]) {
+        assert!(table.contains(word), "{word} is not in: {table}");
+    }
+    assert!(!table.contains("Documents"), "nothing was indexed: {table}");
+}
+
+#[test]
 fn runs_beside_each_other_have_a_chart_of_what_both_measured_of_a_load() {
     let mut one = of_loads();
     over_time(&mut one);
