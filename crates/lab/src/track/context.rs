@@ -44,6 +44,8 @@ pub(super) struct Index {
     pub(super) body: Value,
     /// Why it cannot be made here, if it cannot.
     pub(super) refused: Option<Refusal>,
+    /// What else cannot be made of it.
+    pub(super) also: Vec<Refusal>,
 }
 
 pub(super) struct Context<'a> {

@@ -173,13 +173,13 @@ fn indices(
     let declared = top.get("indices").map_or(&[][..], |node| reader.list(node, "indices"));
     let mut found = Vec::new();
     // What several indices share is told once.
-    let mut checked: Vec<(String, Option<Refusal>)> = Vec::new();
+    let mut checked: Vec<(String, Vec<Refusal>)> = Vec::new();
     for node in declared {
         let object = reader.object(node, "an index");
         reader.only(&object, "an index", &["name", "body", "types", "auto-managed", "#COMMENT"]);
         let name = reader.text(&object, "name").unwrap_or_default();
         let (body, refused) = match reader.text(&object, "body") {
-            None => (json!({}), None),
+            None => (json!({}), Vec::new()),
             Some(file) => {
                 let Some((rendered, mut body)) = body_of(files, reader, node, &file)? else {
                     continue;
@@ -191,17 +191,17 @@ fn indices(
                 let refused = match known {
                     Some((_, refused)) => refused.clone(),
                     None if options.embedded => {
-                        let refused = rest::check_new_index(&body).err();
-                        let refused = refused.map(|why| refused_at(&rendered, &why));
+                        let refused = refusals_of(&rendered, &body);
                         checked.push((file, refused.clone()));
                         refused
                     }
-                    None => None,
+                    None => Vec::new(),
                 };
                 (body, refused)
             }
         };
-        found.push(Index { name, body, refused });
+        let mut refused = refused.into_iter();
+        found.push(Index { name, body, refused: refused.next(), also: refused.collect() });
     }
     Ok(found)
 }
@@ -221,6 +221,24 @@ fn body_of(
     let rendered = files.render(&path)?;
     let body = parsed(files, &rendered)?.plain();
     Ok(Some((rendered, body)))
+}
+
+/// What the embedded engine refuses of an index: a body is checked up to its first mistake, so again with a plain field
+/// in place of the one that has it.
+fn refusals_of(rendered: &Rendered, body: &Value) -> Vec<Refusal> {
+    let plain = json!({ "type": "keyword" });
+    let (mut body, mut found) = (body.clone(), Vec::new());
+    while let Err(why) = rest::check_new_index(&body) {
+        let refusal = refused_at(rendered, &why);
+        let field = refusal.word.split('.').next().unwrap_or_default().to_owned();
+        found.push(refusal);
+        let fields = body.pointer_mut("/mappings/properties").and_then(Value::as_object_mut);
+        match fields.and_then(|fields| fields.get_mut(&field)) {
+            Some(known) if *known != plain => known.clone_from(&plain),
+            _ => break,
+        }
+    }
+    found
 }
 
 /// What the embedded engine refuses of a body, at the word that the reason quotes first, where it stands in the file.
@@ -409,9 +427,10 @@ fn refusals(
         schedule.refused.iter().cloned().partition(|(_, refusal)| context.is_of_index(refusal));
     if !of_indices.is_empty() {
         for index in &context.indices {
-            let Some(refusal) = &index.refused else { continue };
-            if refused.iter().all(|(_, known)| known != refusal) {
-                refused.push((format!("index {}", index.name), refusal.clone()));
+            for refusal in index.refused.iter().chain(&index.also) {
+                if refused.iter().all(|(_, known)| known != refusal) {
+                    refused.push((format!("index {}", index.name), refusal.clone()));
+                }
             }
         }
     }

@@ -186,6 +186,17 @@ fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are
 }
 
 #[test]
+fn fields_of_an_index_that_are_refused_are_told_all_at_once() {
+    let body = "{ \"mappings\": { \"properties\": {\n\"at\": { \"type\": \"geo_shape\" },\n\
+                \"n\": { \"type\": \"long\" },\n\"v\": { \"type\": \"knn_vector\" } } } }";
+    let text = r#"{ "indices": [ { "name": "shapes", "body": "shapes.json" } ],
+        "schedule": [ { "operation": "create-index" } ] }"#;
+    let opened = opened_beside(&[("shapes.json", body)], text, &embedded());
+    let words = ["2 mistakes in", "shapes.json:2:", "geo_shape", "shapes.json:4:", "knn_vector"];
+    says(opened, &words);
+}
+
+#[test]
 fn an_index_is_made_without_settings_that_would_change_no_answer_and_that_is_said() {
     let index = r#"{ "settings": { "index.merge.policy.max_merged_segment": "100GB", "index.number_of_shards": 2 } }"#;
     let text = r#"{
