@@ -58,8 +58,17 @@ impl Mistakes {
         let mut all: Vec<Diagnostic> = mistakes.into_iter().collect();
         all.sort_by(|a, b| (&a.origin, a.at).cmp(&(&b.origin, b.at)));
         // What variants share is checked for each of them.
-        all.dedup();
-        (!all.is_empty()).then_some(Mistakes(all))
+        let mut once: Vec<Diagnostic> = Vec::new();
+        for mistake in all {
+            let mut here = once
+                .iter()
+                .rev()
+                .take_while(|known| (known.at, &known.origin) == (mistake.at, &mistake.origin));
+            if !here.any(|known| *known == mistake) {
+                once.push(mistake);
+            }
+        }
+        (!once.is_empty()).then_some(Mistakes(once))
     }
 
     /// Each mistake.
@@ -241,6 +250,14 @@ mod tests {
         let at = text.find("\"ö\"").unwrap();
         let shown = Diagnostic::new("p.toml", text, at..at + 4, "no".to_owned()).to_string();
         assert_eq!(shown, "p.toml:2:9: no\n  |\n2 | \tnäme = \"ö\" # x\n  | \t       ^^^");
+    }
+
+    #[test]
+    fn mistakes_that_variants_share_at_one_place_are_told_once() {
+        let one = |said: &str| Diagnostic::new("p", "a = 1", 0..1, said.to_owned());
+        let all = Mistakes::of(["x", "y", "x", "y"].map(one)).unwrap();
+        let said: Vec<&str> = all.each().iter().map(|mistake| mistake.message.as_str()).collect();
+        assert_eq!(said, ["x", "y"]);
     }
 
     #[test]
