@@ -394,8 +394,12 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
                     let own = throughput(base).zip(throughput(one)).map(|(base, one)| one / base);
                     own.is_some_and(|own| (own / ratio).ln().abs() < WORTH_TELLING.ln())
                 };
-                let names: Vec<&str> =
-                    others.iter().filter(is_as_good).map(|(label, _)| *label).collect();
+                // With a comma of its own a name would read as two.
+                let named = |(label, _): &(&str, &VariantLoad)| match label.contains(',') {
+                    true => format!("\"{label}\""),
+                    false => (*label).to_owned(),
+                };
+                let names: Vec<String> = others.iter().filter(is_as_good).map(named).collect();
                 let (label, has) = (listed(&names), if names.len() > 1 { "have" } else { "has" });
                 let said = Headline::of(
                     format!("{case}{label} {has} {times} the throughput of {base_label}"),
