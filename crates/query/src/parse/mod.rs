@@ -329,6 +329,7 @@ mod tests {
             {"query":{"term":{"a":{}}}} => [term] requires [value]
             {"query":{"match":{"a":{"query":"x","fuzziness":3}}}} => [fuzziness]
             {"query":{"dis_max":{"queries":[],"tie_breaker":1.5}}} => [tie_breaker] must be between 0 and 1, found [1.5]
+            {"query":{"dis_max":{"queries":[]}}} => [queries] of [dis_max] has at least one query
             {"query":{"multi_match":{"query":"x","fields":["a"],"tie_breaker":-1}}} => [tie_breaker]
             {"query":{"multi_match":{"query":"x","fields":["a^-1"]}}} => a field, or field^2
             {"query":{"multi_match":{"query":"x","fields":["a^1e99"]}}} => a field, or field^2

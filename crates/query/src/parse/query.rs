@@ -7,7 +7,8 @@ use record::names::did_you_mean;
 use super::limits::{Clauses, MAX_BOOL_DEPTH, MAX_TERMS};
 use super::options::Options;
 use super::places::{corners, point, shape, sides};
-use super::query_string::{QueryString, escaped};
+use super::query_string::QueryString;
+use super::simple_query_string::escaped;
 use crate::error::{Result, SearchError, ensure, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Value};
@@ -295,8 +296,15 @@ impl Reader {
                 QueryKind::ConstantScore(Box::new(filter))
             }
             "dis_max" => {
-                let queries = self.each(options.need("queries")?.items(), depth)?;
-                QueryKind::DisMax(queries, tie_breaker(options, 0.0)?)
+                let node = options.need("queries")?;
+                let queries = self.each(node.items(), depth)?;
+                let tie_breaker = tie_breaker(options, 0.0)?;
+                ensure(
+                    !queries.is_empty(),
+                    node.at,
+                    "[queries] of [dis_max] has at least one query",
+                )?;
+                QueryKind::DisMax(queries, tie_breaker)
             }
             "exists" => QueryKind::Exists(options.need("field")?.text("field")?),
             "function_score" => {

@@ -44,7 +44,8 @@ impl QueryString {
 
     /// Reads a text of a body that has these clauses besides.
     pub(super) fn read(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
-        let tokens = tokens(text).map_err(|why| failed(text, why))?;
+        let wrong = |why| failed(text, why);
+        let tokens = tokens(&decoded(text).map_err(wrong)?).map_err(wrong)?;
         let mut reader = Reader { of: self, text, tokens: &tokens, at: 0, clauses };
         if tokens.is_empty() {
             return Ok(Query::of(QueryKind::MatchNone));
@@ -99,18 +100,6 @@ pub(super) fn whole(mut query: Query) -> Query {
     query
 }
 
-/// A pattern of a text alone.
-pub(super) fn escaped(text: &str) -> String {
-    let mut pattern = String::new();
-    for char in text.chars() {
-        if matches!(char, '*' | '?' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(char);
-    }
-    pattern
-}
-
 /// Takes `\x` for x.
 pub(super) fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -119,6 +108,23 @@ pub(super) fn unescaped(text: &str) -> String {
         plain.extend(if char == '\\' { chars.next() } else { Some(char) });
     }
     plain
+}
+
+/// A text with `\f` for `\u0066`.
+fn decoded(text: &str) -> Result<String, &'static str> {
+    let (mut decoded, mut chars) = (String::new(), text.chars());
+    while let Some(sign) = chars.next() {
+        decoded.push(sign);
+        match (sign == '\\').then(|| chars.next()).flatten() {
+            Some('u') => {
+                let digits: String = chars.by_ref().take(4).collect();
+                let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
+                decoded.push(code.and_then(char::from_u32).ok_or("[\\u] needs four hex digits")?);
+            }
+            next => decoded.extend(next),
+        }
+    }
+    Ok(decoded)
 }
 
 /// The tokens of a text; else what is wrong with it.
@@ -552,7 +558,7 @@ pub(super) mod tests {
             ("_exists_:\"x y\"", "exists(x y)", "exists(x y)"),
             ("_id:3 _id:\"4\"", "(ids(3) ids(4))", "(+ids(3) +ids(4))"),
             ("/a.\\/b/", "*:/a./b/", "*:/a./b/"),
-            ("a\\ b\\:c\\*", "*:a|b:c*", "*:a&b:c*"),
+            ("a\\ \\u0062\\:c\\u002a", "*:a|b:c*", "*:a&b:c*"),
             ("2020-01-01 a+b", "*:2020-01-01|a+b", "*:2020-01-01&a+b"),
             ("andy OReilly", "*:andy|OReilly", "*:andy&OReilly"),
             (" ", "none", "none"),
@@ -578,6 +584,7 @@ pub(super) mod tests {
             ("a~2", "[~] is not supported"),
             ("\"a b\"~3", "[~] is not supported"),
             ("a\\", "backslash"),
+            ("a\\u006", "four hex digits"),
             (&"(".repeat(50), "too deep"),
             (&"a OR ".repeat(50_000), "more than 1024 clauses"),
             (&"x:* ".repeat(50_000), "more than 1024 clauses"),

@@ -2,13 +2,25 @@
 //! and parentheses. Nothing of it is wrong: what cannot be an operator is passed over.
 
 use super::limits::{Clauses, MAX_PARENTHESES};
-use super::query_string::{ANALYZED, QueryString, escaped, plain_at, unescaped, whole};
+use super::query_string::{ANALYZED, QueryString, plain_at, unescaped, whole};
 use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
 use crate::value::Literal;
 
 /// Clauses within each other, at most: parentheses are, a `-`, and what stands before each change between `+` and `|`.
 const MAX_NESTED: usize = 64;
+
+/// A pattern of a text alone.
+pub(super) fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for char in text.chars() {
+        if matches!(char, '*' | '?' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(char);
+    }
+    pattern
+}
 
 impl QueryString {
     /// Reads a text of this language, of a body that has these clauses besides. Fails where it asks for what this
