@@ -25,7 +25,9 @@ pub(super) fn near_words(
     let prefix: String = text.chars().take(of.prefix_chars).collect();
     let word = Term::from_field_text(field, text);
     let within = |edits| FuzzyTermQuery::new(word.clone(), edits, of.transpositions).automaton();
-    let (all, one_edit) = (within(of.edits(text))?, within(1)?);
+    // As in the field nothing is near a text without letters.
+    let edits = if text.is_empty() { 0 } else { of.edits(text) };
+    let (all, one_edit) = (within(edits)?, within(1)?);
     let chars = text.chars().count();
     let mut found: BTreeSet<(usize, String, usize)> = BTreeSet::new();
     for segment in searcher.segment_readers() {
@@ -101,5 +103,6 @@ mod tests {
         assert_eq!(near("été", true), "0 été, 2 ete");
         assert_eq!(some("abcd", true, 2), "1 abc, 2 abxy", "and not ab, which is half of it");
         assert_eq!(near("pq", true), "2 ab, 1 p, 2 ", "what has no letters comes last");
+        assert_eq!(near("", true), "0 ");
     }
 }

@@ -456,6 +456,8 @@ pub(super) fn prune(
         if matches!(&of.kind, AggregationKind::Tuples(tuples) if tuples.paged.is_none()) {
             continue;
         }
+        // To it addresses of several segments lie as their texts do, also those with the same count.
+        let as_texts = of_shard && matches!(shown.get(&of.field), Some(Shown::Address));
         if let (
             AggregationKind::Terms { shard_size, .. }
             | AggregationKind::Grid(Grid { shard_size, .. }),
@@ -464,15 +466,10 @@ pub(super) fn prune(
             // Of doubles with the same count it takes whole numbers first.
             && !matches!(shown.get(&of.field), Some(Shown::Double))
             && let Some(target) = target(of, of_shard)
-            // To it a text that stands for missing ones lies behind all others of a segment, and addresses of several
-            // segments lie as their texts do.
-            && (target != OrderTarget::Key
-                || match of_shard {
-                    true => !matches!(shown.get(&of.field), Some(Shown::Address)),
-                    false => terms.missing.is_none(),
-                })
+            // To it a text that stands for missing ones lies behind all others of a segment.
+            && (target != OrderTarget::Key || !as_texts && (of_shard || terms.missing.is_none()))
         {
-            let is_exact = of_shard || target == OrderTarget::Key;
+            let is_exact = (of_shard || target == OrderTarget::Key) && !as_texts;
             let kept = if is_exact { *shard_size } else { KEPT.max(*shard_size) };
             let order = if of.order[0].descending { Order::Desc } else { Order::Asc };
             terms.order = Some(CustomOrder { target, order });
