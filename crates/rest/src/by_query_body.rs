@@ -79,9 +79,9 @@ impl Manner {
             return Err(bad_request(reason));
         }
         let max_docs = match most.as_deref() {
-            None | Some("-1") => u64::MAX,
+            None => u64::MAX,
             Some(text) => text.parse().ok().filter(|most| *most > 0).ok_or_else(|| {
-                bad_request(format!("[max_docs] must be greater than 0, or -1, not [{text}]"))
+                bad_request(format!("[max_docs] must be greater than 0, not [{text}]"))
             })?,
         };
         let conflicts = body.remove("conflicts").map(text);

@@ -318,7 +318,8 @@ fn written(
     }
     to.close(b']');
     to.close(b'}');
-    if !request.aggregations.is_empty() {
+    // As in the field they are left out where no shard was asked.
+    if !request.aggregations.is_empty() && outcome.shards > 0 {
         to.name("aggregations");
         let begin = to.0.len();
         outcome.aggregations.totals_as_int = shape.as_int;

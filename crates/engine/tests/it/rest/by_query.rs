@@ -259,6 +259,7 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         (delete, json!({"query": {"matc_all": {}}}), "did you mean \\\"match_all\\\""),
         (delete, json!({"query": {"match_all": {}}, "max_doc": 1}), "unknown key [max_doc]"),
         (delete, json!({"query": {"match_all": {}}, "max_docs": 0}), "greater than 0"),
+        (&format!("{delete}?max_docs=-1"), all(), "greater than 0, not [-1]"),
         (
             &format!("{delete}?max_docs=2"),
             json!({"query": {"match_all": {}}, "max_docs": 1}),

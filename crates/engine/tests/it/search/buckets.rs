@@ -77,6 +77,8 @@ async fn pipelines_read_what_all_shards_found(env: Env) {
     let words = json!([{"key": "blue", "doc_count": 25, "sum": {"value": 1250.0}}]);
     assert_eq!((&aggs["words"]["buckets"], &aggs["rest"]["value"]), (&words, &json!(1250.0)));
 
+    // Where no shard is asked there are none.
+    assert_eq!(c.must("POST", "/none*/_search", body.clone()).await.get("aggregations"), None);
     let typed = c.must("POST", "/a/_search?typed_keys=true", body).await["aggregations"].clone();
     let names: Vec<&String> = typed.as_object().unwrap().keys().collect();
     assert_eq!(
