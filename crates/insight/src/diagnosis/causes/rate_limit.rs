@@ -356,7 +356,11 @@ fn shown(most: f64, to: u64) -> String {
 /// The rate, the pauses, and the limit.
 fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Evidence> {
     let mut found = vec![recovery.rate_evidence()];
-    found.extend(since_change(recovery, name).map(|(changed, moved)| {
+    // One that was over by then tells nothing of it.
+    let steps = recovery.transfer.steps();
+    let is_since = |since_ms: f64| steps.last().is_some_and(|step| step.t_ms > since_ms);
+    let since = since_change(recovery, name).filter(|(changed, _)| is_since(changed.since_ms));
+    found.extend(since.map(|(changed, moved)| {
         let moved = words::rate(moved);
         let value =
             format!("{moved} on {} since {name} changed from {}", recovery.node, changed.was);
