@@ -222,6 +222,8 @@ fn a_driver_at_its_end_says_so() {
     one.driver = None;
     one.slipped_starts = 20;
     assert!(warnings(&[one.clone()])[0].contains("2 %"), "{one:?}");
+    let once = LoadFigures { requests: 1, slipped_starts: 1, ..one.clone() };
+    assert!(warnings(&[once]).is_empty(), "one late start tells nothing of the driver");
     one.slipped_starts = 0;
     one.busy_starts = 500;
     assert!(warnings(&[one.clone()]).is_empty(), "clients of a closed loop are always busy");
