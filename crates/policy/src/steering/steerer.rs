@@ -363,17 +363,11 @@ impl Steering {
         // Copies that wait fill all slots of a large step, on every node that takes them.
         let slots = now as f64 * STRIDE * f64::from(look.targets.max(1));
         let is_used = lever.role != Role::Slots || f64::from(look.waiting) >= slots;
-        let may_be_bold =
-            (verdict.is_safe(lever.role) || is_hidden) && is_used && !self.memory.is_timid(name);
-        let has_room = |times: &f64| {
-            look.foreground.is_idle() || self.guard.has_room(&look.foreground, *times)
-        };
-        // Of what is in flight, no more than a step that a stride leaves below the bound is no trial of its own.
-        let reach = most as f64 / now as f64;
-        let is_near = is_in_flight && reach > STRIDE && reach <= STRIDE * STEP;
-        let strides = [reach].into_iter().filter(|_| is_near).chain([STRIDE]);
-        let bold = strides.filter(|_| may_be_bold).find(has_room);
-        let times = bold.unwrap_or(STEP);
+        let is_bold = (verdict.is_safe(lever.role) || is_hidden)
+            && is_used
+            && !self.memory.is_timid(name)
+            && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
+        let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most).ok_or_else(|| {
             let above = match now > most {
                 true => format!("above {} already, ", text(lever.role, most)),

@@ -39,17 +39,6 @@ fn a_limit_whose_raise_brought_much_is_raised_on_whatever_is_named_meanwhile() {
 }
 
 #[test]
-fn of_what_is_in_flight_a_step_that_a_stride_would_leave_is_taken_with_it() {
-    for (cpu, values) in [(0.1, vec!["8"]), (0.2, vec!["4", "8"])] {
-        let (mut sim, mut steering) = (Sim::new("500mb", "1"), steering());
-        sim.search_ms = Some(Box::new(|_| 10.0));
-        (sim.per_chunk, sim.cpu, sim.says) = (5.0 * MB, Some(cpu), Some(Vec::new()));
-        let did = sim.steer(&mut steering, 60);
-        assert_eq!(tried(&did, CHUNKS), values, "{cpu}: {did:#?}");
-    }
-}
-
-#[test]
 fn what_brings_nothing_is_taken_back_and_not_tried_again() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
     // The verdict blames chunks, and they are not it.
