@@ -195,6 +195,10 @@ fn of_bytes_that_never_came_there_is_no_chart() {
             sample.recovered_bytes = 0;
         }
     }
+    // A curve ends with its row.
+    for row in &mut run.rows {
+        row.bytes = 0;
+    }
     assert!(!checked(&run).contains("<h2>Recovered bytes over time"));
 }
 
