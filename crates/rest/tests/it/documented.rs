@@ -114,6 +114,16 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "they are kept as `double`: 0.1 is 0.1 in aggregations and ranges, in the field 0.10000000149011612, and whole \
          numbers above 16777216 stay apart",
     ),
+    ("`-0.0`", "it equals 0.0 in queries, aggregations and hits, in the field it lies before it"),
+    (
+        "`multi_terms`, and `terms` of numbers with a point",
+        "a shard sends all of its buckets: no count is too low, and those below `min_doc_count` are not in \
+         `sum_other_doc_count`",
+    ),
+    (
+        "`missing` of texts, and of fields without `doc_values`",
+        "it counts the documents without them, and is refused in the field",
+    ),
     (
         "sort values of the type `half_float`",
         "they are written with all their digits, 0.0999755859375, in the field as numbers of 32 bits are, 0.09997559",

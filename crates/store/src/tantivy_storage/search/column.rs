@@ -222,7 +222,10 @@ fn raw_ends(kind: FieldType, has_nanos: bool, (low, high): (u64, u64)) -> Option
             (long_of(low).max(0) as u64, u64::try_from(last).ok()?)
         }
         // -0.0 equals 0.0, and lies before it.
-        kind if kind.is_float() && low == double_bits(0.0) => (low - 1, high),
+        kind if kind.is_float() => {
+            let zero = double_bits(0.0);
+            (low - u64::from(low == zero), high - u64::from(high == zero - 1))
+        }
         _ => (low, high),
     };
     (ends.0 <= ends.1).then_some(ends)
@@ -263,6 +266,8 @@ mod tests {
         let minus_zero = !(-0.0f64).to_bits();
         let (low, _) = raw_ends(FieldType::Double, false, (double_bits(0.0), u64::MAX)).unwrap();
         assert_eq!(low, minus_zero);
+        let (_, high) = raw_ends(FieldType::Double, false, (0, double_bits(0.0) - 1)).unwrap();
+        assert_eq!(high, minus_zero - 1);
     }
 
     /// A copy that an earlier build made is read as one that is made now.

@@ -128,7 +128,20 @@ impl Resolver<'_> {
                 }
                 any_value(indexed, Arc::new(fits))
             }
-            _ => Box::new(LibraryRange::new(term(low), term(high))),
+            _ => {
+                // -0.0 equals 0.0, and lies before it.
+                let is_zero = |of: &Literal| matches!(of, Literal::Float(number) if *number == 0.0);
+                let minus_zero = Term::from_field_f64(field, -0.0);
+                let low = match low {
+                    Bound::Included(of) if is_zero(&of) => Bound::Included(minus_zero.clone()),
+                    low => term(low),
+                };
+                let high = match high {
+                    Bound::Excluded(of) if is_zero(&of) => Bound::Excluded(minus_zero),
+                    high => term(high),
+                };
+                Box::new(LibraryRange::new(low, high))
+            }
         };
         let Some(ends) = ends else { return Ok(nothing()) };
         let (path, findings) = (indexed.path.to_owned(), self.findings.clone());

@@ -366,6 +366,28 @@ fn what_is_not_sought_needs_no_step() {
     });
 }
 
+/// Nowhere, neither where each document has a value nor where one has none.
+#[test]
+fn zero_has_no_sign() {
+    run("zeros", 1, async |env, dir, _| {
+        let with_value = |x: f64| json!({ "x": x });
+        let mut documents = [-3.0, -0.0, 0.0].map(with_value).to_vec();
+        documents.extend([json!({}), with_value(-0.0), with_value(-3.0)]);
+        let shard = shard(&env, &dir, json!({"x": {"type": "double"}}), &documents).await;
+        for (query, found) in [
+            (json!({"term": {"x": 0}}), vec![1, 2, 4]),
+            (json!({"term": {"x": -0.0}}), vec![1, 2, 4]),
+            (json!({"range": {"x": {"gte": 0}}}), vec![1, 2, 4]),
+            (json!({"range": {"x": {"lt": 0}}}), vec![0, 5]),
+            (json!({"range": {"x": {"lte": -0.0}}}), vec![0, 1, 2, 4, 5]),
+            (json!({"range": {"x": {"gt": -0.0}}}), vec![]),
+        ] {
+            let body = json!({ "query": query });
+            assert_eq!(sorted_ids(&shard, body).await, found, "{query}");
+        }
+    });
+}
+
 /// What is sought of a `half_float` is rounded as its values are; the ends of a range are not.
 #[test]
 fn numbers_of_16_bits_are_found_sorted_and_summed_as_they_are_kept() {
