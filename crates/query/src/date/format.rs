@@ -252,10 +252,6 @@ fn pieces<'a>(pattern: &'a str, signs: &[u8]) -> Result<Vec<Piece<'a>>, String> 
 /// Writes a number with zeros in front, as `{value:0width$}` does, which takes too long: histograms show many dates.
 fn put(text: &mut String, value: i64, width: usize) {
     let rest = width.saturating_sub(1);
-    if value < 0 {
-        text.push('-');
-        return put(text, -value, rest);
-    }
     if value > 9 || rest > 0 {
         put(text, value / 10, rest);
     }
@@ -291,7 +287,13 @@ fn show_pattern(pattern: &str, ms: i64, offset_ms: i64) -> String {
                     b's' => of_day / 1000 % 60,
                     _ => of_day % 1000 * 1_000_000 / 10i64.pow(9 - width as u32),
                 };
-                put(&mut text, value, width);
+                // A year of more digits than the four or more that are asked for.
+                if width >= 4 && value >= 10i64.pow(width as u32) {
+                    text.push('+');
+                } else if value < 0 {
+                    text.push('-');
+                }
+                put(&mut text, value.abs(), width);
             }
         }
     }
@@ -356,6 +358,11 @@ mod tests {
         ] {
             assert_eq!(DateFormat::parse(format).unwrap().show(ms), text, "{format}");
         }
+        let far = |format: &str, ms| DateFormat::parse(format).unwrap().show(ms);
+        let (year_10000, year_2_before_0) = (253_402_300_800_000, -62_198_755_200_001);
+        assert_eq!(far("yyyy/MM", year_10000), "+10000/01");
+        assert_eq!(far("yyyyy y yy", year_10000), "10000 10000 00");
+        assert_eq!(far("strict_date", year_2_before_0), "-0002-12-31");
         let seconds = DateFormat::parse("epoch_second").unwrap();
         for (ms, text) in [(1_700_000_000_500, "1700000000.5"), (-250, "-0.25"), (-2000, "-2")] {
             assert_eq!((seconds.show(ms), seconds.read_ms(text)), (text.to_owned(), Some(ms)));
