@@ -112,7 +112,7 @@ fn a_case_is_what_is_compared_by_what_its_names_share() {
     assert_eq!(said, "four: ARS and ours have 2.0 times the throughput of none");
     equal.push(variant("four: ARS, b = 4", Some("four: none"), 20.0));
     let said = headline_of_variants(&equal).text;
-    assert_eq!(said, "four: ARS, ours and \"ARS, b = 4\" have 2.0 times the throughput of none");
+    assert_eq!(said, "four: ARS, ours and \"ARS, b = 4\": 2.0 times the throughput");
     let close = headline_of_variants(&loads[..2]).text;
     assert!(close.starts_with("No throughput differs by 5 %"), "{close}");
     let strange = [variant("a", None, 10.0), variant("ab: c", Some("a"), 5.0)];
