@@ -97,6 +97,7 @@ impl fmt::Display for Mistakes {
             return only.fmt(f);
         }
         let mut files: Vec<&str> = all.iter().map(|mistake| mistake.origin.as_str()).collect();
+        files.sort_unstable();
         files.dedup();
         match files.as_slice() {
             [file] => write!(f, "{} mistakes in {file}", all.len())?,
