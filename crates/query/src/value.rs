@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv6Addr};
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
-use time::{Date, Month, UtcDateTime};
 
 /// A value of a query, as it was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,32 +95,38 @@ impl Literal {
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// The calendar repeats itself after 400 years. With it, dates reach as far as milliseconds do; those of `time` end
+/// The calendar repeats itself after 400 years. With it, dates reach as far as milliseconds do; those of `jiff` end
 /// with the year 9999.
 const CYCLE_YEARS: i64 = 400;
 const CYCLE_DAYS: i64 = 146_097;
 
+/// The first of a month (1 to 12), in the first of these cycles.
+fn first_of_month(year: i64, month: i64) -> Date {
+    let within_cycle = Date::new(year.rem_euclid(CYCLE_YEARS) as i16, month as i8, 1);
+    within_cycle.expect("a month is 1 to 12")
+}
+
+/// Days from 1970-01-01 to a date.
+fn days_to(date: Date) -> i64 {
+    date.duration_since(Date::constant(1970, 1, 1)).as_hours() / 24
+}
+
 /// Days from 1970-01-01 to the first of a month (1 to 12), in the proleptic Gregorian calendar.
 pub fn days_to_month(year: i64, month: i64) -> i64 {
-    let month = Month::try_from(month as u8).expect("a month is 1 to 12");
-    let within_cycle = Date::from_calendar_date(year.rem_euclid(CYCLE_YEARS) as i32, month, 1)
-        .expect("the first of a month exists");
-    let days = within_cycle.to_julian_day() - UtcDateTime::UNIX_EPOCH.to_julian_day();
-    i64::from(days) + year.div_euclid(CYCLE_YEARS) * CYCLE_DAYS
+    days_to(first_of_month(year, month)) + year.div_euclid(CYCLE_YEARS) * CYCLE_DAYS
 }
 
 /// Year, month and day, so many days after 1970-01-01.
 pub fn civil_date(days: i64) -> (i64, i64, i64) {
-    let within_cycle = days.rem_euclid(CYCLE_DAYS) as i32;
-    let date = Date::from_julian_day(UtcDateTime::UNIX_EPOCH.to_julian_day() + within_cycle)
+    let within_cycle = Timestamp::from_second(days.rem_euclid(CYCLE_DAYS) * (DAY_MS / 1000))
         .expect("400 years from 1970 on are dates");
+    let date = Offset::UTC.to_datetime(within_cycle);
     let year = i64::from(date.year()) + days.div_euclid(CYCLE_DAYS) * CYCLE_YEARS;
-    (year, u8::from(date.month()).into(), date.day().into())
+    (year, date.month().into(), date.day().into())
 }
 
 pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
-    let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    days_to_month(next_year, next_month) - days_to_month(year, month)
+    first_of_month(year, month).days_in_month().into()
 }
 
 /// A reader over the text's bytes.
@@ -162,14 +170,12 @@ impl Moment {
         offset: Option<i64>,
         open_ms: i64,
     ) -> Option<Moment> {
-        // Every month has 28 days: of most dates the calendar is not asked.
-        let is_day = |days| (1..=days).contains(&day);
-        let is_month = (0..=9999).contains(&year) && (1..=12).contains(&month);
-        let is_date = is_month && (is_day(28) || is_day(days_in_month(year, month)));
+        let small = |part: i64| i8::try_from(part).ok();
+        let date = Date::new(i16::try_from(year).ok()?, small(month)?, small(day)?).ok()?;
         let is_time = hour <= 23 && minute <= 59 && second <= 59;
         let of_day = ((hour * 60 + minute - offset.unwrap_or(0)) * 60 + second) * 1000 + millis;
-        let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
-        (is_date && is_time).then(|| Moment { ms: ms(), open_ms, is_zoned: offset.is_some() })
+        let ms = days_to(date) * DAY_MS + of_day;
+        is_time.then_some(Moment { ms, open_ms, is_zoned: offset.is_some() })
     }
 }
 

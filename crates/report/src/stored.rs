@@ -13,10 +13,9 @@ mod samples;
 use insight::load::figures;
 use insight::stats::median;
 use insight::{Summary, VariantLoad};
+use jiff::Timestamp;
 use record::{LoadFigures, Percentiles, Row, RunDir, Status, Throughput};
 use serde_json::{Map, Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 pub use race::read_race;
 
@@ -312,8 +311,8 @@ fn as_counted(lap: &LoadFigures) -> LoadFigures {
 
 /// Milliseconds since 1970 of `2026-11-25T01:01:07Z`.
 pub(crate) fn epoch_ms(text: &str) -> Option<f64> {
-    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-    Some(time.unix_timestamp() as f64 * 1e3)
+    let time: Timestamp = text.parse().ok()?;
+    Some(time.as_second() as f64 * 1e3)
 }
 
 #[cfg(test)]

@@ -1,21 +1,18 @@
 //! Moments and times as the field writes them.
 
-use time::UtcDateTime;
+use query::DateFormat;
+
+/// The last moment of the year 9999, which a clock is taken to show that shows a later year.
+const LAST_MS: u64 = 253_402_300_799_999;
 
 /// A moment as `2020-01-01T00:00:00.000Z`, from milliseconds since 1970.
 pub(super) fn moment(epoch_ms: u64) -> String {
-    format!("{}T{}.{:03}Z", utc(epoch_ms).date(), clock(epoch_ms), epoch_ms % 1000)
+    DateFormat::default().show(epoch_ms.min(LAST_MS) as i64)
 }
 
 /// The time of day of a moment, `13:05:59`, in UTC.
 pub(super) fn clock(epoch_ms: u64) -> String {
-    let (hour, minute, second) = utc(epoch_ms).as_hms();
-    format!("{hour:02}:{minute:02}:{second:02}")
-}
-
-/// A clock that shows a year beyond 9999 is taken to show the last moment of that year.
-fn utc(epoch_ms: u64) -> UtcDateTime {
-    UtcDateTime::from_unix_timestamp((epoch_ms / 1000) as i64).unwrap_or(UtcDateTime::MAX)
+    moment(epoch_ms)["2020-01-01T".len()..][.."13:05:59".len()].to_owned()
 }
 
 /// A time for people: `740ms`, `12.3s`, `1.5h`; `0s` for none.
@@ -59,6 +56,7 @@ mod tests {
         assert_eq!(moment(1_582_934_399_999), "2020-02-28T23:59:59.999Z");
         assert_eq!(moment(1_582_934_400_000), "2020-02-29T00:00:00.000Z");
         assert_eq!(moment(1_583_020_800_000), "2020-03-01T00:00:00.000Z");
+        assert_eq!(moment(u64::MAX), "9999-12-31T23:59:59.999Z");
         assert_eq!(clock(1_582_934_399_999), "23:59:59");
     }
 

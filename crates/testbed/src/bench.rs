@@ -1,9 +1,7 @@
 //! The tables that benches print. With `-- --write` a bench writes them into its page of `docs/benchmarks` too, with
 //! the machine and the date.
 
-use std::time::SystemTime;
-
-use time::OffsetDateTime;
+use jiff::Timestamp;
 
 use crate::generated;
 
@@ -27,7 +25,7 @@ impl Table {
         let head = format!("{}{}", line(self.columns), line(&rule));
         print!("{head}");
         if is_written() {
-            let date = OffsetDateTime::from(SystemTime::now()).date();
+            let date = Timestamp::now().strftime("%F");
             let on = format!("Measured on {date}, on {}.\n\n", machine());
             generated::write(&self.document(), self.name, &format!("{on}{head}"));
         }

@@ -1,35 +1,36 @@
 //! How the corpora write dates, without going through a formatter: they write millions.
 
-use time::UtcDateTime;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 
 use super::number::write_padded;
 
 /// The moment so many seconds after 1970 began.
-pub(super) fn utc(epoch_s: u64) -> UtcDateTime {
+pub(super) fn utc(epoch_s: u64) -> DateTime {
     let epoch_s = i64::try_from(epoch_s).ok();
-    let moment = epoch_s.and_then(|epoch_s| UtcDateTime::from_unix_timestamp(epoch_s).ok());
-    moment.expect("the documents of a corpus end long before the year 9999")
+    let moment = epoch_s.and_then(|epoch_s| Timestamp::from_second(epoch_s).ok());
+    let moment = moment.expect("the documents of a corpus end long before the year 9999");
+    Offset::UTC.to_datetime(moment)
 }
 
 /// The first three letters of a month: `Dec`.
-pub(super) fn month_name(moment: UtcDateTime) -> String {
-    let mut name = moment.month().to_string();
-    name.truncate(3);
-    name
+pub(super) fn month_name(moment: DateTime) -> String {
+    moment.strftime("%b").to_string()
 }
 
 /// Appends `2015-10-30`, `between`, `20:08:11`.
-pub(super) fn write_digits(moment: UtcDateTime, between: u8, out: &mut Vec<u8>) {
+pub(super) fn write_digits(moment: DateTime, between: u8, out: &mut Vec<u8>) {
     write_padded::<4>(out, moment.year() as u64);
-    for part in [moment.month().into(), moment.day()] {
+    for part in [moment.month(), moment.day()] {
         out.push(b'-');
-        write_padded::<2>(out, part.into());
+        write_padded::<2>(out, part as u64);
     }
     out.push(between);
-    write_padded::<2>(out, moment.hour().into());
+    write_padded::<2>(out, moment.hour() as u64);
     for part in [moment.minute(), moment.second()] {
         out.push(b':');
-        write_padded::<2>(out, part.into());
+        write_padded::<2>(out, part as u64);
     }
 }
 

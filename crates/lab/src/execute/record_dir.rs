@@ -4,13 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use jiff::Timestamp;
 
 /// Now, as RFC 3339 in UTC.
 pub fn now() -> String {
-    let now = OffsetDateTime::now_utc().replace_nanosecond(0).expect("zero is in range");
-    now.format(&Rfc3339).expect("the year has four digits")
+    format!("{:.0}", Timestamp::now())
 }
 
 /// A new run's id and directory: `20261121-043000-remote-recovery`, with a number where that is taken. The directory is
@@ -40,6 +38,11 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn now_has_no_fraction() {
+        assert_eq!(now().len(), "2026-11-21T04:30:00Z".len());
+    }
 
     #[test]
     fn runs_that_begin_at_once_have_directories_of_their_own() {

@@ -1,8 +1,9 @@
 //! Filters and functions of Jinja that tracks use, where there is none here or another than Python's.
 
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime};
 use minijinja::value::{Kwargs, Rest, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
-use time::{Date, Month, OffsetDateTime, SignedDuration};
 
 pub(super) fn add(jinja: &mut Environment<'_>) {
     jinja.add_function("cycler", minijinja_contrib::globals::cycler);
@@ -21,29 +22,32 @@ pub(super) fn add(jinja: &mut Environment<'_>) {
 
 /// How many whole days lie between two moments.
 fn days_ago(start: &Value, end: &Value) -> Result<i64, Error> {
-    Ok((moment(end)? - moment(start)?).whole_seconds().div_euclid(24 * 3600))
+    Ok(moment(end)?.duration_since(moment(start)?).as_secs().div_euclid(24 * 3600))
 }
 
 /// The day of a moment, as `1998-05-15`.
 fn get_start_date(start: &Value) -> Result<String, Error> {
-    Ok(moment(start)?.date().to_string())
+    Ok(moment(start)?.strftime("%F").to_string())
 }
 
 /// The day so many days later.
 fn get_end_date(start: &Value, days: Option<i32>, named: Kwargs) -> Result<String, Error> {
     let named_days: Option<i32> = named.get("duration_days")?;
     named.assert_all_used()?;
-    let days = SignedDuration::days(days.or(named_days).unwrap_or(1).into());
+    let days = SignedDuration::from_hours(24 * i64::from(days.or(named_days).unwrap_or(1)));
     let end = moment(start)?.date().checked_add(days);
-    end.map(|end| end.to_string()).ok_or_else(|| no_moment(start))
+    end.map(|end| end.strftime("%F").to_string()).map_err(|_| no_moment(start))
 }
 
 /// A day, or seconds since 1970 as `now` has them.
-fn moment(given: &Value) -> Result<OffsetDateTime, Error> {
-    let of_seconds = |seconds: f64| OffsetDateTime::from_unix_timestamp(seconds as i64).ok();
+fn moment(given: &Value) -> Result<DateTime, Error> {
+    let since_1970 = |seconds: f64| {
+        let seconds = SignedDuration::from_secs(seconds as i64);
+        DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(seconds).ok()
+    };
     let found = match given.as_str() {
-        Some(text) => day(text).map(|day| day.midnight().assume_utc()),
-        None => f64::try_from(given.clone()).ok().and_then(of_seconds),
+        Some(text) => day(text).map(DateTime::from),
+        None => f64::try_from(given.clone()).ok().and_then(since_1970),
     };
     found.ok_or_else(|| no_moment(given))
 }
@@ -55,8 +59,7 @@ fn day(text: &str) -> Option<Date> {
         [day, month, year] => (year, month, day),
         _ => return None,
     };
-    let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
-    Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
+    Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()
 }
 
 fn no_moment(given: &Value) -> Error {

@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use jiff::Timestamp;
 use minijinja::{Environment, ErrorKind};
-use time::OffsetDateTime;
 
 use super::filters;
 use super::folder::Folder;
@@ -96,12 +96,12 @@ pub(super) struct Files {
     folder: Folder,
     sources: Rc<RefCell<Vec<Source>>>,
     params: Params,
-    now: OffsetDateTime,
+    now: Timestamp,
 }
 
 impl Files {
     pub(super) fn new(dir: &Path, params: Params) -> Files {
-        let now = OffsetDateTime::now_utc();
+        let now = Timestamp::now();
         let folder = Folder::of(dir);
         Files { dir: dir.to_owned(), folder, sources: Rc::default(), params, now }
     }
@@ -252,7 +252,7 @@ impl Files {
             ("build_flavor", "default".into()),
             ("serverless_operator", false.into()),
             // Seconds since 1970, as in Rally.
-            ("now", (self.now.unix_timestamp_nanos() as f64 / 1e9).into()),
+            ("now", (self.now.as_nanosecond() as f64 / 1e9).into()),
             ("RAND_SEED", RAND_SEED.into()),
         ];
         for (name, value) in globals {

@@ -61,6 +61,10 @@ fn filters_are_those_of_python() {
             "1582934399.5 | get_start_date ~ ' ' ~ 1582934400 | get_start_date",
             "2020-02-28 2020-02-29",
         ),
+        // The first and the last year of four digits, and the one before the first.
+        ("(-62167219200) | get_start_date", "0000-01-01"),
+        ("(-62167219201) | get_start_date", "-0001-12-31"),
+        ("253402300799 | get_start_date", "9999-12-31"),
         (
             "'2020-02-28' | get_end_date ~ ' ' ~ '28-02-2020' | get_end_date(2)",
             "2020-02-29 2020-03-01",
