@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::reading::changes_nothing;
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -19,14 +21,17 @@ pub enum Error {
     Connection { address: String, source: io::Error },
     #[error(
         "{address}: the connection broke during {method} {}{}: {source}",
-        shown(.path), may_be_done(.method)
+        shown(.path), may_be_done(.method, .path)
     )]
     Broken { address: String, method: String, path: String, source: io::Error },
     #[error(
         "{address} answered {method} {path} with more than {limit_bytes} bytes; ask for less at once"
     )]
     TooLarge { address: String, method: String, path: String, limit_bytes: usize },
-    #[error("{address} did not answer {method} {} within {limit:?}", shown(.path))]
+    #[error(
+        "{address} did not answer {method} {} within {limit:?}{}",
+        shown(.path), may_be_done(.method, .path)
+    )]
     Timeout { address: String, method: String, path: String, limit: Duration },
     /// The node answered with an error.
     #[error("{method} {}: {status} {kind}: {reason}", shown(.path))]
@@ -236,8 +241,8 @@ pub(crate) fn shown(path: &str) -> String {
 }
 
 /// What is not known of a request that changes something.
-fn may_be_done(method: &str) -> &'static str {
-    if method == "GET" { "" } else { ", which may have been done" }
+fn may_be_done(method: &str, path: &str) -> &'static str {
+    if changes_nothing(method, path) { "" } else { ", which may have been done" }
 }
 
 fn one_by_one(errors: &[Error]) -> String {

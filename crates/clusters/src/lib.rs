@@ -11,6 +11,7 @@ mod http;
 mod link;
 pub mod live;
 mod nodes;
+mod reading;
 mod targets;
 mod topology;
 
@@ -32,6 +33,7 @@ pub use nodes::{
     ADDRESS_TAKEN, NodeReady, NodeStart, Order, ProcessFault, STOP, SlowDisk, TemporaryDir,
     TemporaryUse, end_process_on_panic, serve_disk,
 };
+pub use reading::{READING, READING_ALONE, reads};
 pub use targets::{
     DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, SENT_TWICE,
     TRANSPORT_ABOVE, VirtualClusters,

@@ -5,11 +5,14 @@ use serde::de::DeserializeOwned;
 
 use super::questions::allowed_by;
 use crate::error::shown;
-use crate::http::{Address, error_in};
+use crate::http::{Address, error_in, is_idempotent};
+use crate::reading::changes_nothing;
 use crate::{Error, Result};
 
 /// How much of an answer that is no JSON is shown.
 const SHOWN_CHARS: usize = 60;
+/// What a node without a manager says before it does anything, or hands anything on.
+const BLOCKED: &str = "cluster_block_exception";
 
 /// The body of an answer that says yes; `sent` is the kind of credentials that were sent.
 pub(super) fn judge(
@@ -24,18 +27,30 @@ pub(super) fn judge(
         return Ok(body);
     }
     let (kind, reason) = error_in(&body);
-    match status {
+    // A gateway answers for a cluster that may be at it, or have done it.
+    let may_be_done = status >= 500 && kind != BLOCKED && !changes_nothing(method, path);
+    let doubt = if may_be_done { "; it may have been done all the same" } else { "" };
+    let html = looks_like_html(&body).then(|| {
+        format!(
+            "a page of HTML ({}): a proxy or another server is there; give the address of a node, or the path that \
+             the proxy forwards{doubt}",
+            excerpt(&body)
+        )
+    });
+    match (status, html) {
         // Amazon's service answers so to whoever asks for what it offers to nobody, whatever the credentials.
-        401 if !(reason.starts_with("Your request: ") && reason.contains("is not allowed")) => {
+        (401, _)
+            if !(reason.starts_with("Your request: ") && reason.contains("is not allowed")) =>
+        {
             Err(Error::Unauthorized { address: address.to_string(), sent, reason })
         }
-        403 => Err(Error::Forbidden {
+        (403, _) => Err(Error::Forbidden {
             method: method.to_owned(),
             path: path.to_owned(),
             reason,
             needs: allowed_by(method, path),
         }),
-        300..=399 => Err(Error::Peer {
+        (300..=399, _) => Err(Error::Peer {
             address: address.to_string(),
             why: format!(
                 "answered {} with {status}: it leads elsewhere, and no credentials are sent there; a proxy or a \
@@ -43,22 +58,31 @@ pub(super) fn judge(
                 shown(path)
             ),
         }),
-        _ if looks_like_html(&body) => Err(Error::Peer {
+        // Another host may be asked the same.
+        (_, Some(page)) if !may_be_done || is_idempotent(method) => Err(Error::Peer {
             address: address.to_string(),
-            why: format!(
-                "answered {} with {status} and a page of HTML ({}): a proxy or another server is \
-                 there; give the address of a node, or the path that the proxy forwards",
-                shown(path),
-                excerpt(&body)
-            ),
+            why: format!("answered {} with {status} and {page}", shown(path)),
         }),
-        _ => Err(Error::Refused {
+        (_, page) => Err(Error::Refused {
             method: method.to_owned(),
             path: path.to_owned(),
             status,
             kind,
-            reason,
+            reason: page.unwrap_or_else(|| reason + doubt),
         }),
+    }
+}
+
+/// Whether a request that was answered so, or not at all, may succeed at another host. One that may have been carried
+/// out goes there only if it has the same effect twice as once: a bulk request would index its documents twice.
+pub(super) fn is_worth_another_host(error: &Error, method: &str, path: &str) -> bool {
+    match error {
+        Error::Connection { .. } | Error::Peer { .. } | Error::Refused { status: 429, .. } => true,
+        Error::Refused { status: 503, kind, .. } if kind == BLOCKED => true,
+        Error::Timeout { .. } | Error::Broken { .. } | Error::Refused { status: 502..=504, .. } => {
+            is_idempotent(method) || changes_nothing(method, path)
+        }
+        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use world::{Env, Time};
 
-use super::answer::{is_known, json_of, judge};
+use super::answer::{is_known, is_worth_another_host, json_of, judge};
 use super::sent_changes::{Sent, SentChanges, Unanswered};
 use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
 use crate::http::{Address, Exchange, Failure, HttpClient, LiveOptions, is_idempotent};
@@ -261,7 +261,7 @@ impl LiveClient {
         for _ in 0..self.hosts.len() {
             let index = self.current.get() % self.hosts.len();
             match self.with_retries(limit, index, method, path, body.clone()).await {
-                Err(error) if is_worth_another_host(&error, method) => {
+                Err(error) if is_worth_another_host(&error, method, path) => {
                     self.current.set((index + 1) % self.hosts.len());
                     tried.push(error);
                 }
@@ -373,15 +373,5 @@ impl LiveClient {
             Err(failure) => Err(error(failure)),
         };
         (exchanged, took)
-    }
-}
-
-/// Whether the request may succeed at another host.
-fn is_worth_another_host(error: &Error, method: &str) -> bool {
-    match error {
-        Error::Connection { .. } | Error::Peer { .. } => true,
-        Error::Timeout { .. } | Error::Broken { .. } => is_idempotent(method),
-        Error::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
-        _ => false,
     }
 }

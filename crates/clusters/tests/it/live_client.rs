@@ -17,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
+use serde_json::json;
 use testbed::tls::Authority;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -176,6 +177,35 @@ fn another_host_answers_for_one_that_does_not() {
             TlsOptions::default(),
         );
         says(none.get("/").await, &["none of 2 hosts", "127.0.0.1:1", "127.0.0.1:2"]);
+    });
+}
+
+/// A gateway that gave up may have handed a bulk request on, whose documents another host would index once more.
+#[test]
+fn what_may_have_been_done_is_asked_of_no_other_host() {
+    world::real_world::run(1, async |env| {
+        let html = "<html><title>504 Gateway Time-out</title></html>";
+        let blocked = r#"{"error":{"type":"cluster_block_exception","reason":"no master"}}"#;
+        for (status, body, path, goes_on) in [
+            (502, "{}", "/narrows-1/_bulk", false),
+            (503, "{}", "/_search/scroll", false),
+            (504, html, "/narrows-1/_bulk", false),
+            (503, blocked, "/narrows-1/_bulk", true),
+            (502, "{}", "/_analyze", true),
+            (504, html, "/narrows-1/_search?size=0", true),
+        ] {
+            let gateway = serve(&env, None, &[(status, body)]).await;
+            let other = serve(&env, None, &[(200, "{}")]).await;
+            let hosts = [gateway.address.clone(), other.address.clone()];
+            let client = client(&env, &hosts, TlsOptions::default());
+            let asked = client.ask("POST", path, &json!({})).await;
+            let seen = (gateway.seen.borrow().len(), other.seen.borrow().len());
+            assert_eq!(seen, (1, usize::from(goes_on)), "{status} {path}");
+            match goes_on {
+                true => drop(asked.unwrap()),
+                false => says(asked, &["may have been done"]),
+            }
+        }
     });
 }
 

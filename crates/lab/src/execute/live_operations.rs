@@ -1,21 +1,13 @@
 //! What the loads of a plan may send to a cluster that was there already: what reads, and what is about indices of the
 //! plan. These get names of the run; everything else there is somebody else's, and nothing would put it back.
 
+use clusters::{READING, READING_ALONE, reads};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::load::{Content, Draw, Operation};
 use crate::plan::Resolved;
 use crate::track::check_request;
-
-/// APIs that read by a body, of all indices or of those that a path begins with.
-const READING: [&str; 10] = [
-    "_analyze", "_count", "_field_caps", "_mget", "_msearch", "_msearch/template", "_rank_eval",
-    "_search", "_search/template", "_validate/query",
-];
-/// APIs that read by a body, which not every cluster has. One of Elasticsearch 7 or OpenSearch 1 that lacks them takes
-/// their names for the type of a document and makes the index that stands before it. So none may.
-const READING_ALONE: [&str; 3] = ["_eql/search", "_plugins/_ppl", "_query"];
 
 /// Refuses a plan whose loads would do more there.
 pub(super) fn check(plan: &Resolved) -> Result<()> {
@@ -67,19 +59,6 @@ fn why_not(own: &[&str], content: &Content) -> Option<String> {
     let bodies = bodies.iter().map(|body| serde_json::from_str::<Value>(body).ok());
     let mut bodies = std::iter::once(None).chain(bodies);
     bodies.find_map(|body| check_request(method, path, body.as_ref()).err())
-}
-
-/// Whether a path without parameters is one of an API that reads. No index begins with `_`, but what else does may keep
-/// what is sent by any name: `_scripts/_search`.
-fn reads(path: &str) -> bool {
-    let is_of_indices =
-        |index: &str| index == "/_all" || (index.rfind('/') == Some(0) && !index.starts_with("/_"));
-    let is_alone = path.strip_prefix('/').is_some_and(|api| READING_ALONE.contains(&api));
-    is_alone
-        || READING.iter().any(|&api| {
-            let index = path.strip_suffix(api).and_then(|index| index.strip_suffix('/'));
-            index.is_some_and(|index| index.is_empty() || is_of_indices(index))
-        })
 }
 
 /// Whether a text stays one part of a path, and is the name of no API.

@@ -11,9 +11,8 @@ use super::{NAMED_MAX, Sampler};
 use crate::live::pacing::{Question, rest_after};
 use crate::live::parse;
 use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
+use crate::reading::EXPLAIN;
 use crate::{Error, Result};
-
-const EXPLAIN: &str = "/_cluster/allocation/explain";
 
 impl Sampler {
     /// Copies that wait, and copies that move.
