@@ -1,8 +1,8 @@
 //! Round trips between nodes, which no API reports: a node is asked for something small of its own, then for the same
 //! of another node. The difference of the two times is the round trip between them.
 //!
-//! Only the hosts that were given are asked. Behind a load balancer the result is wrong, because the same host must
-//! answer each time.
+//! Only hosts that were given are asked, and a few of many. Behind a load balancer the result is wrong, because the
+//! same host must answer each time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,6 +19,8 @@ const TRIES: usize = 3;
 const PAIRS_MAX: usize = 4;
 /// Hosts that are asked for themselves in one observation.
 const ANSWERS_MAX: usize = 4;
+/// Hosts from which round trips of recoveries are measured: each takes a connection, which stays open.
+pub(super) const HOSTS_MAX: usize = 8;
 /// Shorter round trips cannot be told from the noise of a node.
 const MEASURABLE_MS: f64 = 1.0;
 
@@ -36,7 +38,7 @@ pub(super) async fn measure(
         return found;
     }
     let mut asked: Vec<(usize, String, f64)> = Vec::new();
-    for host in 0..client.hosts().len() {
+    for host in hosts(client, seen) {
         // A host that does not answer is a gap in the observation itself.
         let Ok((local, base_ms)) = local(client, host).await else { continue };
         let mut ends: Vec<&str> = Vec::new();
@@ -73,6 +75,22 @@ pub(super) async fn measure(
         found.extend(join_all(trips).await.into_iter().flatten());
     }
     found
+}
+
+/// The hosts that are asked. Of many those come first that are called as an end of what recovers: only from there is a
+/// pair measured whole.
+fn hosts(client: &LiveClient, seen: &Observation) -> Vec<usize> {
+    let active = seen.recoveries.iter().filter(|recovery| !recovery.ended);
+    let ends: BTreeSet<&str> =
+        active.flat_map(|one| [one.source.as_deref(), one.target.as_deref()]).flatten().collect();
+    let is_end = |host: &usize| {
+        let name = client.hosts()[*host].host.split('.').next();
+        name.is_some_and(|name| ends.contains(name))
+    };
+    let (first, others): (Vec<usize>, Vec<usize>) = (0..client.hosts().len()).partition(is_end);
+    let mut asked: Vec<usize> = first.into_iter().chain(others).take(HOSTS_MAX).collect();
+    asked.sort_unstable();
+    asked
 }
 
 /// The round trip from the node behind a host to another.

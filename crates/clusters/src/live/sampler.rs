@@ -34,6 +34,8 @@ use turns::Turns;
 /// How long a node may take to tell its statistics, in seconds. Without a limit, one that hangs would keep those of all
 /// others from whoever asks.
 const NODE_S: u64 = 3;
+/// What round trips are called in gaps: many requests tell them.
+const ROUND_TRIPS: &str = "round trips";
 /// Repositories that are asked for their settings, in all.
 const REPOSITORIES_MAX: usize = 20;
 /// Indices that one question names.
@@ -271,12 +273,23 @@ impl Sampler {
             return Vec::new();
         }
         let pairs = round_trips::pairs(seen);
+        if pairs.is_empty() && self.last.followers.is_empty() {
+            self.gaps.remove(ROUND_TRIPS);
+            return Vec::new();
+        }
         let is_new = !pairs.is_subset(&self.measured);
         let asks = (is_new && self.pacing.is_due(Question::NewPairs, now))
             || self.pacing.is_due(Question::RoundTrips, now)
             || depth == Depth::Deep;
-        if !asks || (pairs.is_empty() && self.last.followers.is_empty()) {
+        if !asks {
             return Vec::new();
+        }
+        let (asked, given) = (round_trips::HOSTS_MAX, self.client.hosts().len());
+        if given > asked {
+            let found = format!("{asked} of {given} hosts were asked");
+            let lost = "how far apart nodes are of which none was asked".to_owned();
+            let gap = Gap { path: ROUND_TRIPS.to_owned(), found, lost };
+            self.gaps.insert(ROUND_TRIPS.to_owned(), gap);
         }
         self.pacing.ask(Question::NewPairs, now);
         self.pacing.ask(Question::RoundTrips, now);

@@ -1,6 +1,7 @@
 //! Looks at a cluster that hangs, and at one that changes while somebody watches it for long.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -111,6 +112,39 @@ fn a_host_that_is_no_end_of_a_recovery_measures_the_way_to_both() {
         let trips = trips.map(|trip| (&*trip.from, &*trip.to, trip.rtt_ms.round()));
         assert_eq!(trips.collect::<Vec<_>>(), [("h", "a", 300.0), ("h", "b", 300.0)]);
         assert!(env.now() - began < 4 * far, "{:?}", look.cost);
+    });
+}
+
+/// Of a large cluster many hosts may be given: those that are called as an end of a recovery are among the few asked.
+#[test]
+fn round_trips_are_measured_from_a_few_hosts() {
+    const RECOVERY: &str = r#"{"logs":{"shards":[{"id":0,"type":"PEER","stage":"INDEX","primary":false,
+        "start_time_in_millis":1,"source":{"name":"b"},"target":{"name":"n11"}}]}}"#;
+    const STATS: &str = r#"{"nodes":{"id-b":{"name":"b"},"id-n11":{"name":"n11"}}}"#;
+    world::virtual_world::run(1, async |env| {
+        let asked = Rc::new(RefCell::new(BTreeSet::new()));
+        let (mut hosts, mut servers) = (Vec::new(), Vec::new());
+        for number in 0..12 {
+            let asked = asked.clone();
+            let answer = move |path: &str| match path {
+                "/" => Some((200, ROOT)),
+                "/_recovery" => Some((200, RECOVERY)),
+                "/_nodes/_local/stats/process" => {
+                    asked.borrow_mut().insert(number);
+                    Some((200, STATS))
+                }
+                _ if path.starts_with("/_nodes/") => Some((200, STATS)),
+                _ => Some((404, "{}")),
+            };
+            let name = format!("n{number}");
+            let (address, server) = host(&env, &name, |_| Duration::ZERO, answer).await;
+            hosts.push(address);
+            servers.push(server);
+        }
+        let look = connect(&env, &hosts).await.look(Depth::Light).await.unwrap();
+        assert_eq!(*asked.borrow(), BTreeSet::from([0, 1, 2, 3, 4, 5, 6, 11]));
+        let gap = look.gaps.iter().find(|gap| gap.path == "round trips").unwrap();
+        assert_eq!(gap.found, "8 of 12 hosts were asked");
     });
 }
 
