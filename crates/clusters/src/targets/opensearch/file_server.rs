@@ -17,6 +17,8 @@ use crate::{Error, Result};
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 /// An idle connection is closed after this.
 const IDLE: Duration = Duration::from_secs(120);
+/// Pause after a connection could not be accepted: out of file handles, most likely, and some may close.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Serves a directory until it is dropped.
 pub(super) struct FileServer {
@@ -35,15 +37,7 @@ impl FileServer {
         let ended = Arc::new(AtomicBool::new(false));
         let (root, end) = (root.to_owned(), ended.clone());
         let accept = move || {
-            for stream in listener.incoming() {
-                if end.load(Ordering::Relaxed) {
-                    return;
-                }
-                let (Ok(stream), root) = (stream, root.clone()) else { continue };
-                // The reader sees what goes wrong on its connection.
-                let serve = move || drop(serve(stream, &root));
-                let _ = std::thread::Builder::new().name("repository".to_owned()).spawn(serve);
-            }
+            serve_each(listener.incoming(), &root, &end, || std::thread::sleep(ACCEPT_RETRY));
         };
         let thread = std::thread::Builder::new().name("repository".to_owned()).spawn(accept);
         Ok(FileServer { address, ended, thread: Some(thread.map_err(io)?) })
@@ -63,6 +57,28 @@ impl Drop for FileServer {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Serves each connection on a thread of its own, until it has `ended`. Pauses where one cannot be accepted.
+fn serve_each(
+    streams: impl Iterator<Item = io::Result<TcpStream>>,
+    root: &Path,
+    ended: &AtomicBool,
+    pause: impl Fn(),
+) {
+    for stream in streams {
+        if ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(stream) = stream else {
+            pause();
+            continue;
+        };
+        let root = root.to_owned();
+        // The reader sees what goes wrong on its connection.
+        let serve = move || drop(serve(stream, &root));
+        let _ = std::thread::Builder::new().name("repository".to_owned()).spawn(serve);
     }
 }
 
@@ -155,5 +171,14 @@ mod tests {
         let address = server.address();
         drop((stream, server));
         assert!(TcpStream::connect(address).is_err());
+    }
+
+    #[test]
+    fn a_connection_that_cannot_be_accepted_is_paused_for() {
+        let failures = (0..3).map(|_| Err(io::Error::other("too many open files")));
+        let pauses = std::cell::Cell::new(0);
+        let pause = || pauses.set(pauses.get() + 1);
+        serve_each(failures, Path::new("/none"), &AtomicBool::new(false), pause);
+        assert_eq!(pauses.get(), 3);
     }
 }
