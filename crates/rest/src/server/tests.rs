@@ -153,7 +153,11 @@ fn who_takes_no_answers_is_cut_off() {
         let mut stream = door.connect().await;
         let question = "GET /_nodes/stats HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
         // As many as it takes until the node reads no more, and cuts it off.
-        let asks = async { while stream.write_all(question.as_bytes()).await.is_ok() {} };
+        let asks = async {
+            while stream.write_all(question.as_bytes()).await.is_ok() {
+                assert!(door.budget.held() <= 8192, "the next is read once the first is taken");
+            }
+        };
         door.env.timeout(Duration::from_secs(60), asks).await.expect("it is cut off");
         door.nothing_is_left().await;
     });
