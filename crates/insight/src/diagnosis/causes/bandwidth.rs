@@ -3,6 +3,7 @@
 use record::observation::Setting;
 use record::units::show_bytes;
 
+use super::rate_limit::{LOOKS_SINCE, moved};
 use super::{Against, Answer, Cause, Class, Judge, Rule, proxy};
 use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, Next, RECOVERY};
@@ -48,7 +49,7 @@ pub(super) static CAUSE: Cause = Cause {
         reads: "_nodes/stats transport.{rx,tx}_size_in_bytes; _recovery bytes over time",
         thresholds: &[
             LEVEL, LUMP, RATES, LITTLE_USED, IDLE, LIMIT_USED, LIMIT_PAUSED, LIMIT_FULL,
-            LIMIT_COSTS, PAUSED_ALONE, NEAR_MS, FAST_BYTES_PER_S, LATE_MS, LATE_SHARE,
+            LIMIT_COSTS, PAUSED_ALONE, LOOKS_SINCE, NEAR_MS, FAST_BYTES_PER_S, LATE_MS, LATE_SHARE,
             LATE_ANSWERS, CORES_ANSWER, CPU_OWN, DISK_OWN, NEAR_USE, IN_LINE_USE, BELOW_CARD,
             ABOVE_CARD, CARDS_BYTES_PER_S[0], CARDS_BYTES_PER_S[1], CARDS_BYTES_PER_S[2],
             CARDS_BYTES_PER_S[3], STRENGTH,
@@ -180,9 +181,9 @@ fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
 fn is_limited(recovery: &Copying<'_, '_>) -> bool {
     let paused = recovery.paused();
     let each_paused = recovery.of_each(paused.unwrap_or(0.0));
-    match recovery.limit_bytes_per_s {
-        Some(limit) => {
-            let used = recovery.node_bytes_per_s / limit;
+    match recovery.knobs.rate.zip(recovery.limit_bytes_per_s) {
+        Some(((name, _), limit)) => {
+            let used = moved(recovery, name) / limit;
             let holds = match paused {
                 Some(paused) => recovery.is_limited(used, paused),
                 None => used >= LIMIT_USED.value,

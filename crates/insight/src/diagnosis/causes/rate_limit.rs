@@ -45,7 +45,8 @@ const FEW: Threshold = at(
 const THROUGH_MS: Threshold = at("ms after a change of the limit until it is through", 5000.0);
 const THROUGH_MS_MAX: Threshold = at("the same where more is in flight, at most", 30_000.0);
 /// The rate since a change is taken over so many steps at least.
-const LOOKS_SINCE: Threshold = at("steps between looks that tell the rate since a change", 3.0);
+pub(super) const LOOKS_SINCE: Threshold =
+    at("steps between looks that tell the rate since a change", 3.0);
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -394,7 +395,7 @@ const BELOW_LIMIT: &str = "the rate is below this limit: other recoveries that a
                            the limit was raised a moment ago and chunks that wait keep to the one before";
 
 /// What the node moves: since the limit changed, where it did. What came before met another one.
-fn moved(recovery: &Copying<'_, '_>, name: &str) -> f64 {
+pub(super) fn moved(recovery: &Copying<'_, '_>, name: &str) -> f64 {
     since_change(recovery, name).map_or(recovery.node_bytes_per_s, |(_, moved)| moved)
 }
 

@@ -32,6 +32,19 @@ fn a_full_path_says_what_window_by_connection_would_give_its_rate() {
     assert!(!near.doubt.as_ref().unwrap().contains("a window of") && !told(&near), "{near:?}");
 }
 
+/// The trap: over a change of the limit the mean rate is near the new one, and what came since is far below it.
+#[test]
+fn a_path_is_not_ruled_out_by_a_limit_that_only_the_rate_before_it_was_near() {
+    let finding = only(&looks_at(0, |look, s| {
+        let came = s.min(4) * 11_500_000 + s.saturating_sub(4) * 8_500_000;
+        look.recoveries[0].recovered_bytes = Some(came);
+        look.recoveries[0].source_throttle_ms = Some(s * 400);
+        look.settings = settings(&[(MAX_BYTES, if s <= 4 { "20mb" } else { "12mb" })]);
+        look.round_trips = rtt(5.0);
+    }));
+    assert_eq!(finding.class, Class::Bandwidth, "{finding:?}");
+}
+
 /// The trap: of a large cluster one host is given, which is no end of what recovers, so that nobody measures the round
 /// trip. Where both ends are near that host, latency is no guess.
 #[test]
