@@ -15,7 +15,7 @@ use super::rule::Rule;
 use super::series::{MS_PER_S, Series, Step, Transfer, is_long};
 use super::threshold::{
     CORES_ANSWER, CPU_OWN, HIDES, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, PASSES, ROUNDS, SAME_RATE, STAGE,
+    LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, PASSES, ROUNDS, SAME_RATE, STAGE,
 };
 use crate::words;
 
@@ -79,7 +79,9 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) chunk_bytes: Option<f64>,
     pub(crate) chunk_count: Option<f64>,
     pub(crate) in_flight_bytes: Option<f64>,
+    /// The shortest round trip that was measured, and the longest.
     pub(crate) rtt_ms: Option<f64>,
+    rtt_max_ms: Option<f64>,
     /// What it hardly exceeds, where it was not measured and that is known.
     pub(crate) rtt_at_most_ms: Option<f64>,
     /// Source and target, as far as their nodes were seen.
@@ -274,12 +276,12 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         })
     }
 
-    /// The round trip between its nodes, or to the remote cluster that it copies from.
-    fn rtt_ms(&self) -> Option<f64> {
+    /// Shortest and longest round trip between its nodes, or to the remote cluster that it copies from.
+    fn rtts_ms(&self) -> Option<(f64, f64)> {
         let last = self.transfer.last();
         match (last.repository.as_deref().and_then(alias_of), last.sender(), &last.target) {
-            (Some(alias), ..) => self.series.remote_rtt_ms(alias),
-            (None, Some(source), Some(target)) => self.series.rtt_ms(source, target),
+            (Some(alias), ..) => self.series.remote_rtts_ms(alias),
+            (None, Some(source), Some(target)) => self.series.rtts_ms(source, target),
             _ => None,
         }
     }
@@ -323,7 +325,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             (is_for_all || !among.passes(node_bytes_per_s, limit, in_flight_bytes)).then_some(limit)
         });
         let ends = [true, false].map(|is_source| among.end(is_source, in_flight_bytes));
-        let rtt_ms = among.rtt_ms();
+        let (rtt_ms, rtt_max_ms) = among.rtts_ms().unzip();
         Some(Copying {
             limiter,
             limit_bytes_per_s: limit,
@@ -338,6 +340,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             passed: among.passed(&node),
             node,
             rtt_ms,
+            rtt_max_ms,
             rtt_at_most_ms: if rtt_ms.is_none() { among.rtt_at_most_ms() } else { None },
             ends: ends.into_iter().flatten().collect(),
             path_steps: among.path_steps(),
@@ -459,6 +462,12 @@ impl<'s, 'a> Copying<'s, 'a> {
     pub(crate) fn little_bytes_per_s(&self) -> Option<f64> {
         let rtt_ms = self.rtt_ms.filter(|rtt| *rtt >= NEAR_MS.value)?;
         Some(self.in_flight_bytes? / (rtt_ms / MS_PER_S))
+    }
+
+    /// Whether round trips tell at which rate latency holds: nodes that are busy answer late, now more and now less.
+    pub(crate) fn tells_little(&self) -> bool {
+        let (Some(shortest), Some(longest)) = (self.rtt_ms, self.rtt_max_ms) else { return false };
+        shortest >= longest * LITTLE_USED.value && (self.is_idle() || shortest >= LATE_MS.value)
     }
 
     /// Highest use of a resource over both ends; none where neither tells.

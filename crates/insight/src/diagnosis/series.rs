@@ -150,15 +150,17 @@ impl<'a> Series<'a> {
         all
     }
 
-    /// Shortest round trip between two nodes; none if nobody measured it. The one from the source counts where there is
-    /// one: its requests take the path that its chunks take, and the path back may be another.
-    pub(crate) fn rtt_ms(&self, source: &str, target: &str) -> Option<f64> {
-        let shortest = |from: &str, to: &str| {
-            let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
-            let between = all.filter(|trip| trip.from == from && trip.to == to);
-            between.map(|trip| trip.rtt_ms).reduce(f64::min)
-        };
-        shortest(source, target).or_else(|| shortest(target, source))
+    /// Shortest and longest round trip between two nodes; none if nobody measured it. Those from the source count where
+    /// there are any: its requests take the path that its chunks take, and the path back may be another.
+    pub(crate) fn rtts_ms(&self, source: &str, target: &str) -> Option<(f64, f64)> {
+        self.trips_ms(source, target).or_else(|| self.trips_ms(target, source))
+    }
+
+    fn trips_ms(&self, from: &str, to: &str) -> Option<(f64, f64)> {
+        let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
+        let between = all.filter(|trip| trip.from == from && trip.to == to);
+        let both = between.map(|trip| (trip.rtt_ms, trip.rtt_ms));
+        both.reduce(|(shortest, longest), (ms, _)| (shortest.min(ms), longest.max(ms)))
     }
 
     /// What a round trip between two nodes hardly exceeds, where nobody measured it: those from a third node to both.
@@ -178,10 +180,17 @@ impl<'a> Series<'a> {
         both.reduce(f64::min)
     }
 
-    /// Shortest round trip to a remote cluster, from any node.
-    pub(crate) fn remote_rtt_ms(&self, alias: &str) -> Option<f64> {
+    /// Shortest and longest round trip to a remote cluster, from the node that is nearest to it.
+    pub(crate) fn remote_rtts_ms(&self, alias: &str) -> Option<(f64, f64)> {
         let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
-        all.filter(|trip| trip.to == alias).map(|trip| trip.rtt_ms).reduce(f64::min)
+        let there = all.filter(|trip| trip.to == alias);
+        let nearest = there.min_by(|a, b| a.rtt_ms.total_cmp(&b.rtt_ms))?;
+        self.trips_ms(&nearest.from, alias)
+    }
+
+    /// The shortest of them.
+    pub(crate) fn remote_rtt_ms(&self, alias: &str) -> Option<f64> {
+        self.remote_rtts_ms(alias).map(|(shortest, _)| shortest)
     }
 
     /// By how much a node answered for itself later than when it was asked again, look by look, in milliseconds.

@@ -394,6 +394,8 @@ const RAISE: &str = "raise the limit while searches and indexing have room";
 const BELOW_LIMIT: &str = "the rate is below this limit: other recoveries that are not seen from here use the rest, or \
                            the limit was raised a moment ago and chunks that wait keep to the one before";
 
+const UNTOLD: &str = "latency, at a rate that is not told: round trips differ, or nodes are too busy to measure them";
+
 /// What the node moves: since the limit changed, where it did. What came before met another one.
 pub(super) fn moved(recovery: &Copying<'_, '_>, name: &str) -> f64 {
     since_change(recovery, name).map_or(recovery.node_bytes_per_s, |(_, moved)| moved)
@@ -488,19 +490,22 @@ fn for_all(ceiling: f64, of_one: Option<f64>, node: &str) -> String {
     }
 }
 
+/// No figure where it would be another one with each look.
 fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>, today_bytes_per_s: f64) -> Next {
     match (ceiling, recovery.rtt_ms) {
-        (Some(ceiling), rtt_ms) => Next::at(
-            ceiling / today_bytes_per_s,
-            Class::Latency,
-            format!(
-                "latency at {} ({} over {}{})",
-                words::rate(ceiling),
-                recovery.in_flight().unwrap_or_default(),
-                words::rtt_tenths(rtt_ms.unwrap_or_default()),
-                for_all(ceiling, recovery.little_bytes_per_s(), &recovery.node)
-            ),
-        ),
+        (Some(ceiling), rtt_ms) => {
+            let sentence = match recovery.tells_little() {
+                true => format!(
+                    "latency at {} ({} over {}{})",
+                    words::rate(ceiling),
+                    recovery.in_flight().unwrap_or_default(),
+                    words::rtt_tenths(rtt_ms.unwrap_or_default()),
+                    for_all(ceiling, recovery.little_bytes_per_s(), &recovery.node)
+                ),
+                false => UNTOLD.to_owned(),
+            };
+            Next::at(ceiling / today_bytes_per_s, Class::Latency, sentence)
+        }
         (None, Some(rtt_ms)) if rtt_ms < NEAR_MS.value => {
             Next::words("disks, cores or the network: the nodes are near each other")
         }

@@ -56,6 +56,26 @@ fn where_nothing_else_is_near_a_limit_is_worth_its_whole_raise() {
     assert!(!finding.gain.unwrap().formula.contains("first"));
 }
 
+/// The trap: busy nodes lengthen what was the shortest of a few tries, so that latency would hold at another rate with
+/// each look.
+#[test]
+fn a_rate_that_round_trips_do_not_tell_is_not_named() {
+    for (rtts_ms, cpu_percent, next) in [
+        ([5.0, 6.0], 10, "latency at"),
+        ([5.0, 20.0], 10, "at a rate that is not told"),
+        ([5.0, 6.0], 75, "at a rate that is not told"),
+        ([105.0, 106.0], 75, "latency at"),
+    ] {
+        let finding = throttled(395, 5.0, |s, look| {
+            look.round_trips = rtt(rtts_ms[(s % 2) as usize]);
+            look.nodes[0].os_cpu_percent = Some(cpu_percent);
+        });
+        assert_eq!(finding.next.class, Some(Class::Latency), "{:?}", finding.next);
+        let said = finding.next.sentence.unwrap();
+        assert!(said.contains(next), "{rtts_ms:?}, {cpu_percent} %: {said}");
+    }
+}
+
 /// The trap: the rest of the time is so short that a look more or less makes twice as much of it, and four times.
 #[test]
 fn pauses_that_take_nearly_all_of_the_time_promise_no_more_than_ten_times_the_limit() {
