@@ -349,6 +349,25 @@ mod tests {
     use super::*;
     use crate::live::fake_node::{CALM, borrowed, client, kept, looking, proposal, serve};
 
+    /// A look is due each second.
+    #[test]
+    fn its_time_is_over_before_the_next_look() {
+        world::virtual_world::run(1, async |env| {
+            let answer = |asked: &RestRequest| match asked.path.starts_with("/_cluster/settings") {
+                true => Some(kept(&RefCell::new(json!({})), asked, |_| false)),
+                false => Some(CALM.to_owned()),
+            };
+            let (url, _node) = serve(&env, answer).await;
+            let steering = Steering::new(env.now(), Bounds::default(), Marks::default());
+            let mut hand = Hand::new(looking(&env, &url).await, client(&env, &url), steering, None);
+            let mut write = |_: &Entry| Ok(());
+            let mut account = Account::new(&mut write);
+            let ends = env.now() + Duration::from_millis(500);
+            let ending = hand.steer(None, Some(ends), &mut account, &mut |_, _| Ok(())).await;
+            assert_eq!((ending.unwrap(), env.now()), (Ending::Over, ends));
+        });
+    }
+
     /// What is set is kept and told; everything else hangs where that is wanted.
     #[test]
     fn the_lease_is_renewed_beside_a_look_that_hangs_and_nothing_is_set_without_it() {
