@@ -338,8 +338,9 @@ impl BorrowedSettings {
     }
 
     /// Puts one setting back to what it was before the first change; returns a sentence where someone else has changed
-    /// it since, and leaves it then. It may be changed again afterwards.
+    /// it since, and leaves it then. It may be changed again afterwards. Refuses another cluster than the journal's.
     pub async fn give_back(&self, name: &str) -> Result<Option<String>> {
+        self.check_cluster().await?;
         let which = |one: &str| one == name;
         let done = put_back_these(&self.client, &self.journal, &Kept::new(), which).await?;
         done.refused.map_or(Ok(done.left.into_iter().next()), Err)

@@ -122,8 +122,12 @@ fn another_cluster_at_the_same_address_is_left_alone_and_the_journal_stays() {
         cluster.manager.borrow_mut().is_another = true;
         let raised = settings.set(LIMIT, &not_set(), "160mb").await;
         assert!(matches!(raised, Err(Error::OtherCluster { .. })), "{raised:?}");
+        // By chance somebody has set the same there.
+        cluster.manager.borrow_mut().set.insert(LIMIT.to_owned(), Value::from("80mb"));
+        let given_back = settings.give_back(LIMIT).await;
+        assert!(matches!(given_back, Err(Error::OtherCluster { .. })), "{given_back:?}");
         let ended = settings.end().await;
         assert!(matches!(ended, Err(Error::OtherCluster { .. })), "{ended:?}");
-        assert!(cluster.journal().exists() && cluster.settings().is_empty());
+        assert!(cluster.journal().exists() && cluster.settings()[LIMIT] == "80mb");
     });
 }
