@@ -23,6 +23,8 @@ use crate::{Answer, Error, Result};
 const ANSWERS_A_LOOK: u32 = 3;
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Hosts that are asked at once whether they are there: each takes a connection.
+const HOSTS_AT_ONCE: usize = 8;
 /// Pauses before a cluster that says it is busy is asked again.
 const BUSY_PAUSES: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
@@ -231,19 +233,27 @@ impl LiveClient {
         Ok((json_of(path, &body)?, took))
     }
 
-    /// Whether no host even says who it is, which none needs another one for. All are asked at once.
+    /// Whether no host even says who it is, which none needs another one for. A few are asked at once, and of many no
+    /// more once one is there.
     pub(super) async fn is_silent(&self) -> bool {
-        let root = |host: usize| self.exchange(self.timeout, host, "GET", "/", Bytes::new());
-        let answers = join_all((0..self.hosts.len()).map(root)).await;
-        answers.iter().all(|answer| {
-            matches!(
-                answer,
-                Err(Error::Connection { .. }
-                    | Error::Broken { .. }
-                    | Error::Peer { .. }
-                    | Error::Timeout { .. })
-            )
-        })
+        let root = |host: &usize| self.exchange(self.timeout, *host, "GET", "/", Bytes::new());
+        let all: Vec<usize> = (0..self.hosts.len()).collect();
+        for few in all.chunks(HOSTS_AT_ONCE) {
+            let answers = join_all(few.iter().map(root)).await;
+            let are_silent = answers.iter().all(|answer| {
+                matches!(
+                    answer,
+                    Err(Error::Connection { .. }
+                        | Error::Broken { .. }
+                        | Error::Peer { .. }
+                        | Error::Timeout { .. })
+                )
+            });
+            if !are_silent {
+                return false;
+            }
+        }
+        true
     }
 
     async fn send(&self, method: &str, path: &str, body: Bytes) -> Result<Bytes> {

@@ -242,6 +242,34 @@ fn silence_is_told_from_a_late_answer() {
     });
 }
 
+/// Of a large cluster many hosts may be given.
+#[test]
+fn a_few_hosts_tell_that_somebody_is_there() {
+    world::virtual_world::run(1, async |env| {
+        let asked = Rc::new(RefCell::new(BTreeSet::new()));
+        let (mut hosts, mut servers) = (Vec::new(), Vec::new());
+        for number in 0..20 {
+            let asked = asked.clone();
+            let answer = move |path: &str| match path {
+                "/" => {
+                    asked.borrow_mut().insert(number);
+                    Some((200, ROOT))
+                }
+                _ => Some((503, "")),
+            };
+            let name = format!("n{number}");
+            let (address, server) = host(&env, &name, |_| Duration::ZERO, answer).await;
+            hosts.push(address);
+            servers.push(server);
+        }
+        let mut sampler = connect(&env, &hosts).await;
+        asked.borrow_mut().clear();
+        let look = sampler.look(Depth::Light).await.unwrap();
+        assert!(gaps(&look).contains(&"/_cluster/health"), "{:?}", look.gaps);
+        assert_eq!(*asked.borrow(), (0..8).collect::<BTreeSet<_>>());
+    });
+}
+
 /// A node that joins is asked for its cores as those before it were.
 #[test]
 fn a_node_that_joins_later_has_cores_too() {
