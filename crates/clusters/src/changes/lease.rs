@@ -22,7 +22,8 @@ use world::{Elapsed, Env, Time};
 use super::index_names::drawn;
 use super::journal::Journal;
 use super::settings::{
-    BorrowedSettings, ClusterSettings, Journaled, LEASE, SETTINGS, clear, now, set_from,
+    BorrowedSettings, ClusterSettings, Journaled, LEASE, SETTINGS, check_cluster, clear, now,
+    set_from,
 };
 use crate::live::LiveClient;
 use crate::{Error, Result};
@@ -136,6 +137,7 @@ impl Lease {
     async fn count_on(&self, there: &mut impl Journaled) -> Result<()> {
         let mut found = now(there.client(), LEASE).await?;
         if found.is_none() {
+            check_cluster(there.client(), there.cluster_uuid()).await?;
             // Nobody has taken it, or somebody removed it: another one may take it in the same moment.
             self.write(there, &not_set()).await?;
             self.env.sleep(SETTLES).await;

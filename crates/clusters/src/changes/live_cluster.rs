@@ -18,8 +18,8 @@ use super::index_names::{INDEX_PREFIX, is_of_a_run};
 use super::journal::Journal;
 use super::lease::{Lease, Leased, RENEWED, lease_wait_sentence};
 use super::settings::{
-    ClusterSettings, Journaled, PutBack, SETTINGS, comes_until, may_come_for, put_back, settle,
-    text,
+    ClusterSettings, Journaled, PutBack, SETTINGS, check_cluster, comes_until, may_come_for,
+    put_back, settle, text,
 };
 use crate::live::{LiveClient, LiveOptions, ask_version, check_version};
 use crate::{Answer, Credentials, Error, FollowApi, Result};
@@ -111,6 +111,10 @@ pub struct LiveCluster {
 impl Journaled for &LiveCluster {
     fn client(&self) -> &LiveClient {
         &self.client
+    }
+
+    fn cluster_uuid(&self) -> &str {
+        &self.identity.uuid
     }
 
     fn record(&mut self, change: Change) -> Result<usize> {
@@ -272,6 +276,7 @@ impl LiveCluster {
             [name] | [name, "_ccr", "follow"] | ["_plugins", "_replication", name, "_start"]
                 if is_of_a_run(name) && method == "PUT" =>
             {
+                check_cluster(&self.client, &self.identity.uuid).await?;
                 let change = Change::Index { name: (*name).to_owned() };
                 Ok((body, Some(self.write_down(change)?)))
             }
@@ -329,6 +334,7 @@ impl LiveCluster {
         };
         let asked: Value = serde_json::from_slice(body).map_err(not_json)?;
         let asked = asked["persistent"].as_object().cloned().unwrap_or_default();
+        check_cluster(&self.client, &self.identity.uuid).await?;
         let there = ClusterSettings::ask(&self.client).await?;
         if let Some(lease) = self.held() {
             lease.check(&there)?;

@@ -215,6 +215,8 @@ fn rank_of(scope: Scope) -> &'static str {
 pub trait Journaled {
     /// Who asks the cluster.
     fn client(&self) -> &LiveClient;
+    /// Which cluster that is.
+    fn cluster_uuid(&self) -> &str;
     /// As [`Journal::record`].
     fn record(&mut self, change: Change) -> Result<usize>;
     /// As `Journal::answered`.
@@ -224,6 +226,10 @@ pub trait Journaled {
 impl Journaled for (&LiveClient, &mut Journal) {
     fn client(&self) -> &LiveClient {
         self.0
+    }
+
+    fn cluster_uuid(&self) -> &str {
+        &self.1.head().cluster_uuid
     }
 
     fn record(&mut self, change: Change) -> Result<usize> {
@@ -246,12 +252,33 @@ impl Journaled for BorrowedSettings {
         &self.client
     }
 
+    fn cluster_uuid(&self) -> &str {
+        &self.journal.head().cluster_uuid
+    }
+
     fn record(&mut self, change: Change) -> Result<usize> {
         self.journal.record(change)
     }
 
     fn answered(&mut self, change: usize) {
         self.journal.answered(change);
+    }
+}
+
+/// Fails where another cluster answers by now, as behind a name or a balancer that was turned to it: it would be
+/// changed, and what is not set there would count as put back, and the journal would go.
+pub(super) async fn check_cluster(client: &LiveClient, expected: &str) -> Result<()> {
+    let root = match client.get("/").await {
+        // Who may not ask for this any more has been told it before the first change.
+        Err(Error::Forbidden { .. }) => return Ok(()),
+        root => root?,
+    };
+    match root["cluster_uuid"].as_str().filter(|uuid| *uuid != NOT_JOINED) {
+        Some(found) if found != expected => {
+            let (expected, found) = (expected.to_owned(), found.to_owned());
+            Err(Error::OtherCluster { expected, found })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -346,21 +373,8 @@ impl BorrowedSettings {
         done.refused.map_or(Ok(done.left.into_iter().next()), Err)
     }
 
-    /// Fails where another cluster answers by now, as behind a name or a balancer that was turned to it: what is not
-    /// set there would count as put back, and the journal would go.
     async fn check_cluster(&self) -> Result<()> {
-        let expected = &self.journal.head().cluster_uuid;
-        let root = match self.client.get("/").await {
-            // Who may not ask for this any more has been told it before the first change.
-            Err(Error::Forbidden { .. }) => return Ok(()),
-            root => root?,
-        };
-        match root["cluster_uuid"].as_str().filter(|uuid| *uuid != NOT_JOINED) {
-            Some(found) if found != expected => {
-                Err(Error::OtherCluster { expected: expected.clone(), found: found.to_owned() })
-            }
-            _ => Ok(()),
-        }
+        check_cluster(&self.client, self.cluster_uuid()).await
     }
 
     /// Puts everything but the lease back, and what is `kept` to what it is there. Settings may be changed again

@@ -112,6 +112,20 @@ fn a_lease_that_somebody_removed_is_taken_again() {
     });
 }
 
+/// It would stay there, as the journal is of the cluster before.
+#[test]
+fn a_lease_is_not_taken_again_on_another_cluster_at_the_same_address() {
+    on_cluster(async |env, cluster| {
+        let mut settings = borrow(&cluster);
+        let lease = taken(&env, &mut settings).await;
+        cluster.manager.borrow_mut().set.clear();
+        cluster.manager.borrow_mut().is_another = true;
+        let renewed = lease.renew(&mut settings).await;
+        assert!(matches!(renewed, Err(Error::OtherCluster { .. })), "{renewed:?}");
+        assert_eq!(cluster.settings(), BTreeMap::new());
+    });
+}
+
 /// A name, or a balancer, that was turned to another cluster meanwhile.
 #[test]
 fn another_cluster_at_the_same_address_is_left_alone_and_the_journal_stays() {

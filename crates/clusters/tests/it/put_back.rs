@@ -109,6 +109,22 @@ fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
     });
 }
 
+/// A name, or a balancer, that was turned to another cluster meanwhile.
+#[test]
+fn a_run_changes_no_other_cluster_that_answers_at_the_same_address() {
+    on_cluster(async |_, cluster| {
+        let mut run = begin(&cluster, QUICK).await;
+        cluster.manager.borrow_mut().is_another = true;
+        for (path, body) in [("/_cluster/settings", settings("1mb")), ("/narrows-1", json!({}))] {
+            let refused = put(&run, path, &body).await;
+            assert!(matches!(refused, Err(Error::OtherCluster { .. })), "{refused:?}");
+        }
+        cluster.manager.borrow_mut().is_another = false;
+        stop_well(&mut run).await;
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
 /// A cluster takes back all settings that begin so, and nobody would know what they were.
 #[test]
 fn a_setting_that_stands_for_many_is_not_sent() {

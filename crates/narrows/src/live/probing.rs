@@ -266,7 +266,7 @@ mod tests {
             Some("/_recovery") => json!({ "logs": { "shards": [recovery] } }),
             Some("/_cluster/settings") => json!({ "persistent": {}, "transient": {} }),
             _ => json!({
-                "cluster_name": "c", "cluster_uuid": "u", "status": "yellow", "number_of_nodes": 0,
+                "cluster_name": "c", "cluster_uuid": "uuid", "status": "yellow", "number_of_nodes": 0,
                 "initializing_shards": 1, "relocating_shards": 0, "unassigned_shards": 0,
                 "version": { "number": "2.19.1", "distribution": "opensearch" },
             }),
