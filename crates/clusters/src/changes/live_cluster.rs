@@ -133,11 +133,12 @@ impl LiveCluster {
     /// `end_client` asks it: nobody waits for that as long as for what is measured.
     pub fn new(
         mut client: LiveClient,
-        end_client: LiveClient,
+        mut end_client: LiveClient,
         identity: ClusterIdentity,
         journal: Journal,
     ) -> Self {
         client.before_each_change(journal.stamp());
+        end_client.before_each_change(journal.stamp());
         let journal = RefCell::new(Some(journal));
         let (lease, lost_to) = (RefCell::default(), RefCell::default());
         LiveCluster { client, end_client, identity, journal, lease, lost_to, writes: Rc::default() }

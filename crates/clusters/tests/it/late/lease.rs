@@ -148,6 +148,31 @@ fn a_run_holds_the_lease_from_its_beginning_to_its_end() {
     });
 }
 
+/// Killed while late changes are looked for: a host that hangs may keep the renewal before that from the next one.
+#[test]
+fn the_file_tells_when_a_run_renewed_its_lease_for_the_wait() {
+    on_cluster(|env, cluster| async move {
+        let mut run = run_of(&cluster).await;
+        begin(&mut run).await.unwrap();
+        cluster.does(Does::Hangs);
+        put(&run, "/_cluster/settings", json!({ "persistent": { LIMIT: "160mb" } })).await.unwrap();
+        // What puts the limit back, which is done once it is looked at, and the renewal.
+        [Does::Says(200, "{}"), Does::Hangs].into_iter().for_each(|does| cluster.does(does));
+        let path = cluster.journal();
+        let looks = async {
+            env.sleep(PATIENCE / 2).await;
+            let file = File::options().append(true).open(&path).unwrap();
+            let hour = Duration::from_secs(3600);
+            file.set_modified(SystemTime::now() - hour).unwrap();
+            env.sleep(PATIENCE).await;
+            let sent = file.metadata().unwrap().modified().unwrap();
+            assert!(sent.elapsed().unwrap() < hour / 2, "it was sent to the other host");
+        };
+        join(stop_well(&mut run), looks).await;
+        assert_eq!(cluster.limit(), (None, 0), "and no lease");
+    });
+}
+
 #[test]
 fn a_run_does_not_begin_where_another_one_lives() {
     on_cluster(|env, cluster| async move {
