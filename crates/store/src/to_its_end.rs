@@ -17,6 +17,9 @@ pub(crate) fn to_its_end<T: 'static, F: Future<Output = Result<T>> + 'static>(
 ) -> impl Future<Output = Result<T>> {
     let task = env.spawn_with(name, make).into_waiter();
     async move {
-        task.await.unwrap_or_else(|_| Err(FirstFailure::new("its node is going down").error(dir)))
+        task.await.unwrap_or_else(|_| {
+            let reason = format!("{name} (it panicked, or its node is going down)");
+            Err(FirstFailure::new(reason).error(dir))
+        })
     }
 }

@@ -1,16 +1,18 @@
 //! A node's view of its world.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::counters::NetBytes;
 use crate::net::{Connection, Listener};
 use crate::queue::DiskCounts;
 use crate::simulation::VirtualDisk;
-use crate::task::Task;
+use crate::task::{Panicked, Task};
 use crate::{Message, Time, Work, machine, model, simulation};
 
 /// A limit of time ran out.
@@ -143,6 +145,20 @@ impl Env {
                 value
             }
         }
+    }
+
+    /// What comes of `future`, or its panic, also one of its work on another thread: a library's process goes on, and
+    /// whoever waits is told. In the virtual world a panic ends the run, as no seed is to hide one.
+    pub async fn caught<T>(&self, future: impl Future<Output = T>) -> Result<T, Panicked> {
+        let mut future = pin!(future);
+        if self.is_virtual() {
+            return Ok(future.await);
+        }
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(Panicked::with(&*panic))),
+        })
+        .await
     }
 
     /// Makes all work of this host take `factor` times as long from now on, in the real world; 1 is normal speed. The

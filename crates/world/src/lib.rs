@@ -25,6 +25,6 @@ pub use model::{Direction, LinkConfig, LinkStats, LinkTimes};
 pub use net::{Connection, Listener, Receiver, Sender};
 pub use queue::{CoreQueue, DiskCounts, DiskQueue, RateQueue};
 pub use simulation::{Deadlock, Trace, VirtualDisk};
-pub use task::{Cancelled, LocalFuture, Task, TaskWaiter};
+pub use task::{Cancelled, LocalFuture, Panicked, Task, TaskWaiter};
 pub use time::Time;
 pub use work::{Codec, Work};

@@ -1,5 +1,6 @@
 //! A spawned task: a handle that ends it when dropped.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -10,6 +11,19 @@ use std::task::{Context, Poll, Waker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the task was cancelled")]
 pub struct Cancelled;
+
+/// The task panicked, and said this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it panicked, which is a fault of this program: {0}")]
+pub struct Panicked(pub String);
+
+impl Panicked {
+    pub(crate) fn with(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied());
+        Panicked(text.unwrap_or("without a word").to_owned())
+    }
+}
 
 /// Ends a task from outside.
 pub(crate) trait Abort {

@@ -1,6 +1,7 @@
 //! The copy that recovers, from whatever source: what all kinds of recovery share, and what is told of their end.
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -52,30 +53,9 @@ pub(crate) async fn recover(
     service.note_recovery(&progress);
     let recovery =
         Recovery { service: service.clone(), shard: shard.clone(), progress: progress.clone() };
-    let result = match &from {
-        RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
-        RecoverySource::ExistingStore => {
-            recovery.spend(|costs| costs.open_copy).await;
-            recovery.recover_from_disk().await
-        }
-        RecoverySource::Peer { from_node } => {
-            let is_first = !service.has_copied.get();
-            let first =
-                |costs: &CoreCosts| if is_first { costs.first_copy } else { Duration::ZERO };
-            recovery.spend(|costs| costs.open_copy + first(costs)).await;
-            let result = recovery.recover_from_peer(from_node).await;
-            service.has_copied.set(service.has_copied.get() || result.is_ok());
-            result
-        }
-        RecoverySource::Remote { cluster, index, shard } => {
-            recovery.recover_from_remote(cluster, index, *shard).await
-        }
-    };
-    let result = match result {
-        Ok(()) => recovery.refresh_recovered().await,
-        failed => failed,
-    };
-    match result {
+    // Nobody would hear of one that has panicked, and the copy would be recovering for ever.
+    let result = service.core.env.caught(pin!(recovery.run(&from))).await;
+    match result.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(()) => {
             progress.enter(service.core.env.now(), Stage::Done, Limit::Latency);
             report_started(&service.core, &shard).await;
@@ -118,6 +98,29 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
+    async fn run(&self, from: &RecoverySource) -> Result<(), Failure> {
+        let service = &self.service;
+        match from {
+            RecoverySource::EmptyStore => self.recover_from_nothing().await?,
+            RecoverySource::ExistingStore => {
+                self.spend(|costs| costs.open_copy).await;
+                self.recover_from_disk().await?;
+            }
+            RecoverySource::Peer { from_node } => {
+                let is_first = !service.has_copied.get();
+                let first =
+                    |costs: &CoreCosts| if is_first { costs.first_copy } else { Duration::ZERO };
+                self.spend(|costs| costs.open_copy + first(costs)).await;
+                self.recover_from_peer(from_node).await?;
+                service.has_copied.set(true);
+            }
+            RecoverySource::Remote { cluster, index, shard } => {
+                self.recover_from_remote(cluster, index, *shard).await?;
+            }
+        }
+        self.refresh_recovered().await
+    }
+
     pub(super) fn now(&self) -> Time {
         self.service.core.env.now()
     }

@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use record::Limit;
 use store::{Commit, Incoming};
 use tokio::sync::mpsc;
-use world::{Task, Time};
+use world::{Panicked, Task, Time};
 
 use super::service::RecoveryService;
 use super::session_opening::{Answer, Asked, PrefetchedChunks};
@@ -439,16 +440,19 @@ async fn fetch_chunk(
 ) {
     let Asked { at: requested_at, compress, answer } = asked;
     let answer: Result<Answer, _> = answer.await;
+    let failed = |failure| ChunkError::Call(CallError::Failed(failure));
     let result = match answer {
         Ok((at, Ok(Response::Chunk(chunk)))) => {
             let phases = claims::phases_within(at - requested_at, &chunk.phases);
             let stored = store_chunk(&service, &source, &incoming, (request, compress), *chunk, at);
-            stored.await.map(|(target, pressure)| Arrived { at, source: phases, target, pressure })
+            let stored = service.core.env.caught(pin!(stored)).await;
+            let stored = stored.unwrap_or_else(|panicked| Err(failed(panicked.into())));
+            stored.map(|(target, pressure)| Arrived { at, source: phases, target, pressure })
         }
-        Ok((_, Ok(_))) => Err(ChunkError::Call(CallError::Failed(unexpected()))),
+        Ok((_, Ok(_))) => Err(failed(unexpected())),
         Ok((_, Err(error))) => Err(ChunkError::Call(error)),
-        // The node is going down, and this task with it.
-        Err(_) => return,
+        // Where the node is going down, this task goes with it.
+        Err(_) => Err(failed(Panicked("asking for a chunk".to_owned()).into())),
     };
     // Nobody listens any more where the transfer has failed meanwhile.
     let _ = tell.send(TransferEvent::Chunk(ChunkOutcome { request, requested_at, result }));

@@ -3,6 +3,7 @@
 use policy::failures::{CLOSED, DISK_FULL, ErrorKind, MAPPER_PARSING};
 use query::{MappingError, SearchError};
 use serde::{Deserialize, Serialize};
+use world::Panicked;
 
 use crate::settings::SettingError;
 use crate::state::{Index, StateError};
@@ -122,6 +123,13 @@ impl From<store::Error> for Failure {
             return Failure::disk_full(status, &error.to_string());
         }
         Failure::new(status, kind, error.to_string())
+    }
+}
+
+/// Nobody knows how far it came.
+impl From<Panicked> for Failure {
+    fn from(panicked: Panicked) -> Self {
+        Failure::new(503, "engine_exception", panicked.to_string())
     }
 }
 

@@ -467,14 +467,15 @@ async fn serve_connection<F>(
                 continue;
             }
         }
-        let (sender, partition) = (sender.clone(), partition.clone());
+        let (sender, partition, env2) = (sender.clone(), partition.clone(), env.clone());
         let in_time = &handlers.in_time;
         let task = env.spawn_with("answers a question", move || {
             let work = in_time(request);
             async move {
-                let (answer, hold) = match work.await {
-                    Ok(reply) => (Ok(reply.response), reply.hold),
-                    Err(failure) => (Err(failure), None),
+                let (answer, hold) = match env2.caught(pin!(work)).await {
+                    Ok(Ok(reply)) => (Ok(reply.response), reply.hold),
+                    Ok(Err(failure)) => (Err(failure), None),
+                    Err(panicked) => (Err(panicked.into()), None),
                 };
                 partition.passes().await;
                 // Who asked may have gone meanwhile.

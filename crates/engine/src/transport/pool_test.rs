@@ -1,4 +1,4 @@
-//! Peers that are forgotten, too large a message, and builds of two versions.
+//! Peers that are forgotten, too large a message, a panic at the other end, and builds of two versions.
 
 use bytes::Bytes;
 use world::{Frame, MAX_HEAD_BYTES, MAX_TAIL_BYTES, Message};
@@ -19,6 +19,7 @@ fn zeros(bytes: usize) -> Response {
 }
 
 async fn answer(request: Request) -> Result<Reply> {
+    assert!(!matches!(request, Request::State), "nobody knows a state here");
     let is_large = matches!(request, Request::Probe);
     Ok(Reply::from(if is_large { zeros(MAX_TAIL_BYTES + 1) } else { Response::Done }))
 }
@@ -136,5 +137,20 @@ fn a_message_that_is_too_large_is_refused_by_name_and_the_connection_goes_on() {
         assert!(matches!(ask(Request::Ping).await, Ok(Response::Done)));
         let after = pool.open_channel(&address, Class::Control).unwrap();
         assert!(Rc::ptr_eq(&before, &after));
+    });
+}
+
+/// In a process of a library, which goes on: whoever asks would wait for as long as a recovery may.
+#[test]
+fn a_question_whose_answer_panics_is_answered_with_that() {
+    world::real_world::run(7, async |env| {
+        let (address, _serving) = serve_at_any(&env).await;
+        let pool = Pool::new(env.clone());
+        let limit = Duration::from_secs(60);
+        let asked = pool.call(&address, Class::Control, Request::State, limit).await;
+        let Err(CallError::Failed(said)) = asked else { panic!("it is answered") };
+        assert!(said.status == 503 && said.reason.contains("nobody knows a state"), "{said}");
+        let asked = pool.call(&address, Class::Control, Request::Ping, limit).await;
+        assert!(matches!(asked, Ok(Response::Done)));
     });
 }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use world::model::{Disk, DiskScheduler};
 use world::{Env, real_world, virtual_world};
 
 use crate::common::{Cluster, eventually, raw};
+use crate::waits::create_on;
 
 testbed::both_worlds!(
     an_index_deleted_while_a_node_was_away_goes_from_its_disk,
@@ -21,6 +23,7 @@ testbed::both_worlds!(
     a_state_that_was_stored_by_half_is_taken_back,
     a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it,
     leases_that_cannot_be_read_now_are_not_taken_for_none,
+    a_recovery_whose_reads_panic_says_so_and_is_tried_again,
     what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone,
     a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing,
     a_log_without_its_checkpoint_is_opened_at_ones_word,
@@ -185,6 +188,25 @@ async fn leases_that_cannot_be_read_now_are_not_taken_for_none(env: Env) {
     c.post("/_cluster/reroute?retry_failed=true").await;
     c.green("a").await;
     assert_eq!(count(&c, "a").await, (200, json!(20)));
+}
+
+/// In a process of a library, which goes on; one that is a node's own ends.
+async fn a_recovery_whose_reads_panic_says_so_and_is_tried_again(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    create_on(&c, "a", "c-0").await;
+    c.must("PUT", "/a/_doc/1?refresh=true", json!({ "n": 1 })).await;
+    let host = &c.nodes["c-1"].core().env;
+    // No time is as long as both waits of a read together.
+    let (seek, scheduler) = (Duration::MAX, DiskScheduler::Cfq);
+    host.emulate_disk(Some(Disk { seek, scheduler, ..Disk::default() }));
+    let settings =
+        json!({ "index.number_of_replicas": 1, "index.routing.allocation.require._name": null });
+    c.must("PUT", "/a/_settings", settings).await;
+    c.explains("it panicked").await;
+    host.emulate_disk(None);
+    c.post("/_cluster/reroute?retry_failed=true").await;
+    c.green("a").await;
+    c.has(2, 1).await;
 }
 
 /// The node was killed in between.

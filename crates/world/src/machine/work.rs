@@ -169,6 +169,27 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_of_work_on_a_thread_is_an_error_where_it_is_caught() {
+        crate::real_world::run(7, async |env| {
+            for work in [Work::DiskRead { bytes: 1 }, Work::DiskSync] {
+                let panics = env.work::<()>(work, move || panic!("of {work:?}"));
+                let caught = env.caught(panics).await;
+                assert_eq!(caught, Err(crate::Panicked(format!("of {work:?}"))));
+            }
+            assert_eq!(env.caught(env.work(Work::DiskSync, || "durable")).await, Ok("durable"));
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "no seed hides it")]
+    fn a_panic_in_virtual_time_ends_the_run() {
+        crate::virtual_world::run(7, async |env| {
+            let panics = env.work::<()>(Work::DiskSync, || panic!("no seed hides it"));
+            drop(env.caught(panics).await);
+        });
+    }
+
+    #[test]
     fn work_whose_caller_has_gone_is_done_in_its_turn() {
         crate::real_world::run(7, async |env| {
             let (open, closed) = mpsc::channel::<()>();
