@@ -73,8 +73,12 @@ impl Node {
         for (_, shard) in &keys {
             if let Ok(Some(copy)) = disk.read_metadata(uuid, *shard).await {
                 let dir = disk.copy_dir(uuid, *shard);
-                // What cannot be read here is no better than nothing.
-                let extent = store::extent(&self.core().env, &dir).await.unwrap_or_default();
+                let core = self.core();
+                let extent = store::extent(&core.env, &dir).await.unwrap_or_else(|error| {
+                    let words = format!("{error}; other copies are preferred to this dangling one");
+                    warn(&core.env, core.name(), &words);
+                    Default::default()
+                });
                 let next_seq_no = extent.next_seq_no;
                 let (allocation_id, primary_term) = (copy.allocation_id, copy.primary_term);
                 let shard = *shard;

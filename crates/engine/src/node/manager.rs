@@ -45,7 +45,7 @@ impl Manager {
                     attributes: Default::default(),
                 });
                 // The ids of copies that are here already must not be given once more.
-                let life = if disk.holds_copies().await { env.epoch_ms() } else { 0 };
+                let life = if disk.holds_copies(&config.name).await? { env.epoch_ms() } else { 0 };
                 ClusterState::new(&config.cluster, members, || env.random_u64() ^ life)
             }
             Some(state) => Arc::unwrap_or_clone(state),

@@ -21,8 +21,6 @@ const JOIN_RETRY: Duration = Duration::from_millis(100);
 pub(super) async fn join(node: &Node) -> Result<(), Error> {
     let core = node.core();
     let give_up = core.env.now() + JOIN_PATIENCE;
-    let may_pass =
-        |failure: &Failure| action(Component::Join, failure.error_kind()) == Action::TryAgain;
     loop {
         match try_join(node).await {
             Ok(()) => return Ok(()),
@@ -37,9 +35,15 @@ pub(super) async fn join(node: &Node) -> Result<(), Error> {
     }
 }
 
+fn may_pass(failure: &Failure) -> bool {
+    action(Component::Join, failure.error_kind()) == Action::TryAgain
+}
+
 async fn try_join(node: &Node) -> Result<()> {
     let core = node.core();
-    let FoundOnDisk { copies: found, unsigned, unreadable } = core.disk.found_copies().await;
+    let found = core.disk.found_copies(core.name()).await;
+    let FoundOnDisk { copies: found, unsigned, unreadable } =
+        found.map_err(|error| Failure::new(500, "illegal_state_exception", error.to_string()))?;
     unreadable.iter().for_each(|words| warn(&core.env, core.name(), words));
     let keys = found.iter().map(|copy| (copy.index_uuid.clone(), copy.shard));
     // Those without metadata are deleted as any copy that nobody needs: once their shard is complete elsewhere.
@@ -106,6 +110,7 @@ impl Node {
 pub(super) async fn stay(node: Node) {
     let core = node.core();
     let Some(address) = core.config.manager.clone() else { return };
+    let mut said = None;
     loop {
         let settings = core.settings();
         core.env.sleep(settings.leader_check_interval()).await;
@@ -126,7 +131,15 @@ pub(super) async fn stay(node: Node) {
                 for shard in shards.into_values() {
                     shard.close().await;
                 }
-                let _ = try_join(&node).await;
+                // It is tried again with the next check.
+                if let Err(failure) = try_join(&node).await
+                    && !may_pass(&failure)
+                    && said.as_ref() != Some(&failure)
+                {
+                    let words = format!("cannot join the cluster again: {failure}");
+                    warn(&core.env, core.name(), &words);
+                    said = Some(failure);
+                }
             }
         }
     }

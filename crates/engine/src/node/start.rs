@@ -37,7 +37,7 @@ impl Node {
         serve: Box<dyn FnOnce(&Node) + '_>,
     ) -> Result<Node, Error> {
         let disk = NodeDisk::open(env, &config.name, &config.data).await?;
-        disk.remove_empty_indices().await;
+        disk.remove_empty_indices(&config.name).await?;
         let listen = |source| Error::Listen { node: config.name.clone(), source };
         let transport = env.listen::<Envelope>(&config.transport).await.map_err(listen)?;
         let row = NodeRow {

@@ -3,7 +3,7 @@
 //! Every copy in sync had everything up to the global checkpoint. A primary that lacks some of it was put back as it
 //! was earlier (its log, or all of its directory), and the copy that is here may be the last one that is whole.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::core::Core;
 use crate::planted;
@@ -18,8 +18,9 @@ pub(super) struct LeftCopy {
 }
 
 impl LeftCopy {
-    /// None where there is no copy, where it was told no global checkpoint, or where the index was a follower
-    /// ([`IndexMeta::knows_its_checkpoints`](crate::state::IndexMeta::knows_its_checkpoints)).
+    /// None where there is no copy, where it is damaged or was told no global checkpoint, or where the index was a
+    /// follower ([`IndexMeta::knows_its_checkpoints`](crate::state::IndexMeta::knows_its_checkpoints)). Fails where it
+    /// may be whole and cannot be read now.
     pub(super) async fn find(core: &Core, shard: &LocalShard) -> Result<Option<LeftCopy>, Failure> {
         let meta = shard.meta(&core.state());
         let knows = meta.is_some_and(|meta| meta.knows_its_checkpoints());
@@ -28,7 +29,10 @@ impl LeftCopy {
         }
         let Some(metadata) = shard.read_metadata(&core.disk).await? else { return Ok(None) };
         let dir = core.disk.copy_dir(&shard.index_uuid, shard.number);
-        let extent = store::extent(&core.env, &dir).await.ok();
+        let extent = match store::extent(&core.env, &dir).await {
+            Err(error @ store::Error::Io { .. }) => return Err(unread(&dir, &error)),
+            read => read.ok(),
+        };
         let extent = extent.filter(|extent| metadata.is_of(&extent.history_uuid));
         let global_checkpoint = extent.and_then(|extent| extent.global_checkpoint);
         Ok(global_checkpoint.map(|global_checkpoint| LeftCopy { dir, metadata, global_checkpoint }))
@@ -49,6 +53,15 @@ impl LeftCopy {
         );
         Some(Failure::new(500, "recovery_failed_exception", reason))
     }
+}
+
+fn unread(dir: &Path, error: &store::Error) -> Failure {
+    let reason = format!(
+        "the copy in {} may have what the primary lacks, and how far it goes cannot be read: {error}; it is kept until \
+         that can be read, or until you stop this node and remove the directory",
+        dir.display()
+    );
+    Failure::new(500, "recovery_failed_exception", reason)
 }
 
 #[cfg(test)]

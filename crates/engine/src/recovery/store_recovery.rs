@@ -27,7 +27,7 @@ impl Recovery {
     /// The metadata says so first, so that the copy is known as this one whatever moment its node dies in.
     async fn history_to_begin(&self) -> Result<Option<String>, Failure> {
         let core = &self.service.core;
-        let extent = store::extent(&core.env, &self.dir()).await.unwrap_or_default();
+        let extent = store::extent(&core.env, &self.dir()).await?;
         if !extent.is_loss_accepted || self.follows() {
             return Ok(None);
         }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use world::Work;
 
 use super::disk::{INDEX, NodeDisk};
+use crate::error::Error;
 use crate::planted;
 use crate::state::FoundCopy;
 
@@ -19,14 +20,14 @@ pub(crate) struct FoundOnDisk {
     /// Directories of copies without metadata, by UUID of the index and shard: copies that were never complete, or are
     /// half deleted.
     pub(crate) unsigned: Vec<(String, u32)>,
-    /// In words, which metadata cannot be read.
+    /// In words, what of them cannot be read.
     pub(crate) unreadable: Vec<String>,
 }
 
 impl NodeDisk {
     /// The copies that are here, and what may be of others.
-    pub(crate) async fn found_copies(&self) -> FoundOnDisk {
-        let paths = self.paths().await;
+    pub(crate) async fn found_copies(&self, node: &str) -> Result<FoundOnDisk, Error> {
+        let paths = self.paths(node).await?;
         let signed = copies_of(&paths, ".copy.json");
         let mut unsigned = copies_of(&paths, "");
         unsigned.retain(|copy| signed.binary_search(copy).is_err());
@@ -35,10 +36,15 @@ impl NodeDisk {
             match self.read_metadata(&index_uuid, shard).await {
                 Ok(Some(metadata)) => {
                     let dir = self.copy_dir(&index_uuid, shard);
-                    let extent = store::extent(&self.env, &dir).await.ok();
-                    // What cannot be read, or is another shard's, is refused by name when the copy is opened.
+                    let extent = store::extent(&self.env, &dir).await;
+                    if let Err(error) = &extent {
+                        let words = "so that the manager is not told how far this copy goes";
+                        found.unreadable.push(format!("{error} ({words})"));
+                    }
+                    // What is another shard's is refused by name when the copy is opened.
                     let is_said = !self.env.is_planted(planted::EXTENTS_UNSAID);
                     let extent = extent
+                        .ok()
                         .filter(|extent| is_said && metadata.is_of(&extent.history_uuid));
                     let certain = extent.as_ref().filter(|extent| !extent.is_loss_accepted);
                     found.copies.push(FoundCopy {
@@ -49,33 +55,35 @@ impl NodeDisk {
                         global_checkpoint: extent.and_then(|extent| extent.global_checkpoint),
                     });
                 }
-                Ok(None) | Err(_) => found.unreadable.push(format!(
-                    "{} cannot be read, so that nobody knows which copy lies beside it; it is kept and not used",
-                    self.metadata_path(&index_uuid, shard).display()
+                unread => found.unreadable.push(format!(
+                    "{} cannot be read ({}), so that nobody knows which copy lies beside it; it is kept and not used",
+                    self.metadata_path(&index_uuid, shard).display(),
+                    unread.map_or_else(|error| error.to_string(), |_| "it is damaged".to_owned())
                 )),
             }
         }
-        found
+        Ok(found)
     }
 
     /// Whether there is metadata of copies here.
-    pub(crate) async fn holds_copies(&self) -> bool {
-        !copies_of(&self.paths().await, ".copy.json").is_empty()
+    pub(crate) async fn holds_copies(&self, node: &str) -> Result<bool, Error> {
+        Ok(!copies_of(&self.paths(node).await?, ".copy.json").is_empty())
     }
 
-    /// What lies beside the copies, and their directories.
-    async fn paths(&self) -> Vec<PathBuf> {
+    /// What lies beside the copies, and their directories. Fails where these cannot be listed: a node that took them
+    /// for none would give the ids of its copies once more.
+    async fn paths(&self, node: &str) -> Result<Vec<PathBuf>, Error> {
         let indices = self.root.join("indices");
-        match self.env.virtual_disk() {
-            Some(disk) => {
-                let under = disk.paths_under(&format!("{}/", indices.to_string_lossy()));
-                under.into_iter().map(PathBuf::from).collect()
-            }
-            None => {
-                let work = Work::DiskRead { bytes: 4096 };
-                self.env.work(work, move || list_two_levels(&indices)).await
-            }
+        if let Some(disk) = self.env.virtual_disk() {
+            let under = disk.paths_under(&format!("{}/", indices.to_string_lossy()));
+            return Ok(under.into_iter().map(PathBuf::from).collect());
         }
+        let work = Work::DiskRead { bytes: 4096 };
+        let listed = self.env.work(work, move || list_two_levels(&indices)).await;
+        listed.map_err(|(path, source)| {
+            let node = node.to_owned();
+            Error::Data { node, what: "list the copies in", path, source }
+        })
     }
 
     /// Removes a copy: its metadata first, so that no half of it is ever taken for a copy.
@@ -132,7 +140,7 @@ impl NodeDisk {
             let is_empty = match fs::read_dir(&dir) {
                 Ok(mut left) => left.all(|entry| entry.is_ok_and(is_own)),
                 // One that cannot be read may hold copies.
-                Err(error) => error.kind() == io::ErrorKind::NotFound,
+                Err(error) => error.kind() == ErrorKind::NotFound,
             };
             if is_empty {
                 // What was to be written before would make the directory again.
@@ -146,8 +154,8 @@ impl NodeDisk {
     }
 
     /// Removes what a kill left of indices after their last copy here was gone. For a node that has opened none yet.
-    pub(crate) async fn remove_empty_indices(&self) {
-        let paths = self.paths().await;
+    pub(crate) async fn remove_empty_indices(&self, node: &str) -> Result<(), Error> {
+        let paths = self.paths(node).await?;
         let is_left = |path: &&PathBuf| path.with_extension("json").ends_with(INDEX);
         let (left, others): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_left);
         let dirs = |paths: Vec<&PathBuf>| -> BTreeSet<PathBuf> {
@@ -158,6 +166,7 @@ impl NodeDisk {
                 self.remove_empty_index(index_uuid).await;
             }
         }
+        Ok(())
     }
 }
 
@@ -175,12 +184,25 @@ fn copies_of(paths: &[PathBuf], suffix: &str) -> Vec<(String, u32)> {
     copies
 }
 
-fn list_two_levels(dir: &Path) -> Vec<PathBuf> {
-    let list = |dir: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(dir).into_iter().flatten();
-        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
-    };
-    list(dir).iter().flat_map(|dir| list(dir)).collect()
+/// What is in the directories in a directory; or the one that cannot be listed, and why.
+fn list_two_levels(dir: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let mut paths = Vec::new();
+    for dir in list(dir)? {
+        paths.extend(list(&dir)?);
+    }
+    Ok(paths)
+}
+
+fn list(dir: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let listed: io::Result<Vec<PathBuf>> =
+        fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    match listed {
+        // Gone meanwhile, or a file that somebody left here.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        listed => listed.map_err(|error| (dir.to_owned(), error)),
+    }
 }
 
 /// Removes a small file, and what a kill or a full disk left of one that was to replace it.
@@ -191,7 +213,7 @@ fn remove_file(path: &Path) -> io::Result<()> {
 
 fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other,
     }
 }
@@ -213,6 +235,7 @@ mod tests {
         removes_one_copy_alone,
         what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone;
         real:
+        a_directory_that_cannot_be_listed_is_not_taken_for_an_empty_one,
         a_copy_is_removed_behind_whoever_still_works_in_it,
         what_was_written_of_an_index_that_is_gone_takes_neither_memory_nor_room,
         what_an_index_was_is_not_written_once_it_is_gone,
@@ -237,7 +260,7 @@ mod tests {
                 .unwrap();
         }
         disk.remove_copy("uuid", 1).await.unwrap();
-        let found = disk.found_copies().await;
+        let found = disk.found_copies("n1").await.unwrap();
         let left: Vec<u32> = found.copies.iter().map(|copy| copy.shard).collect();
         assert_eq!(left, [10, 19]);
         assert!(found.unsigned.is_empty(), "{:?}", found.unsigned);
@@ -254,11 +277,24 @@ mod tests {
         let disk = NodeDisk::open(&env, "n1", &root).await.unwrap();
         let index = write_index(&disk).await;
         disk.write_metadata("uuid", 0, &CopyMetadata::default()).await.unwrap();
-        disk.remove_empty_indices().await;
-        assert!(disk.paths().await.contains(&index), "it has a copy here");
+        disk.remove_empty_indices("n1").await.unwrap();
+        assert!(disk.paths("n1").await.unwrap().contains(&index), "it has a copy here");
         disk.remove_copy("uuid", 0).await.unwrap();
-        disk.remove_empty_indices().await;
-        assert_eq!(disk.paths().await, Vec::<PathBuf>::new());
+        disk.remove_empty_indices("n1").await.unwrap();
+        assert_eq!(disk.paths("n1").await.unwrap(), Vec::<PathBuf>::new());
+    }
+
+    async fn a_directory_that_cannot_be_listed_is_not_taken_for_an_empty_one(env: Env) {
+        let root = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+        let indices = root.path().join("indices");
+        fs::write(indices.join("file"), "of somebody else").unwrap();
+        assert!(!disk.holds_copies("n1").await.unwrap());
+        // Whoever follows it comes to no end.
+        std::os::unix::fs::symlink("loop", indices.join("loop")).unwrap();
+        let failed = disk.found_copies("n1").await.err().unwrap().to_string();
+        assert!(failed.starts_with("node n1 cannot list") && failed.contains("loop: "), "{failed}");
+        disk.holds_copies("n1").await.unwrap_err();
     }
 
     /// A task that was ended may have work on another thread, which knows nothing of that.

@@ -190,7 +190,7 @@ impl NodeDisk {
                 Err(error) => found.damage.push(format!("{} is damaged: {error}", path.display())),
             }
         }
-        if found.state.is_none() && !found.damage.is_empty() && self.holds_copies().await {
+        if found.state.is_none() && !found.damage.is_empty() && self.holds_copies(name).await? {
             let reason = format!(
                 "{}; put a copy of it back, or move it away: then all indices here are dangling, and can be imported",
                 found.damage.join("; ")

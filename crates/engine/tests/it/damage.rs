@@ -23,6 +23,7 @@ testbed::both_worlds!(
     a_state_that_was_stored_by_half_is_taken_back,
     a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it,
     leases_that_cannot_be_read_now_are_not_taken_for_none,
+    a_copy_that_cannot_be_read_now_is_not_replaced,
     a_recovery_whose_reads_panic_says_so_and_is_tried_again,
     what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone,
     a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing,
@@ -188,6 +189,28 @@ async fn leases_that_cannot_be_read_now_are_not_taken_for_none(env: Env) {
     c.post("/_cluster/reroute?retry_failed=true").await;
     c.green("a").await;
     assert_eq!(count(&c, "a").await, (200, json!(20)));
+}
+
+/// It may be the last one that is whole.
+async fn a_copy_that_cannot_be_read_now_is_not_replaced(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 50).await;
+    let digests = c.digests("a").await;
+    let copy = c.copy_dir(1, &c.any().state().indices["a"].uuid, 0);
+    let mut commit = PathBuf::new();
+    restart(&mut c, |_| {
+        let mut files = fs::read_dir(&copy).unwrap().map(|file| file.unwrap().path());
+        commit = files.find(|file| file.extension().is_some_and(|e| e == "json")).unwrap();
+        fs::rename(&commit, copy.join("kept")).unwrap();
+        // Whoever reads a file reads no directory.
+        fs::create_dir(&commit).unwrap();
+    })
+    .await;
+    c.explains("how far it goes cannot be read: read ").await;
+    fs::remove_dir(&commit).unwrap();
+    fs::rename(copy.join("kept"), &commit).unwrap();
+    c.post("/_cluster/reroute?retry_failed=true").await;
+    c.green("a").await;
+    assert_eq!(c.digests("a").await, digests);
 }
 
 /// In a process of a library, which goes on; one that is a node's own ends.
