@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::join_all;
-use record::roles::{holds_data, holds_new_indices};
+use record::roles::holds_new_indices;
 use serde_json::{Map, Value};
 use world::Task;
 
@@ -155,12 +155,13 @@ impl LiveClusters {
         self.ended.get_or_insert(Ok(left));
     }
 
-    /// Finds the nodes that stand for the sites: the first data nodes by name, or all of a cluster each.
+    /// Finds the nodes that stand for the sites: the first by name that may hold new indices, or all those of a cluster
+    /// each.
     async fn find_sites(&mut self, topology: &TopologySpec) -> Result<()> {
         let names = topology.clusters.iter().map(|site| site.name.clone());
         match (topology.joined, self.clusters.as_slice()) {
             (true, [cluster, ..]) => {
-                let nodes = nodes_with(cluster, holds_new_indices).await?;
+                let nodes = nodes_for_new_indices(cluster).await?;
                 if nodes.len() < topology.clusters.len() {
                     let (data, needed) = (nodes.len(), topology.clusters.len());
                     return Err(Error::TooFewNodes { data, needed });
@@ -171,13 +172,13 @@ impl LiveClusters {
             (false, [_, _]) if topology.clusters.len() == 2 => {
                 let mut sites = Vec::new();
                 for (index, name) in names.enumerate() {
-                    let nodes = nodes_with(&self.clusters[index], holds_data).await?;
+                    let nodes = nodes_for_new_indices(&self.clusters[index]).await?;
                     sites.push(Site { name, cluster: index, nodes });
                 }
                 self.sites = sites;
             }
             (false, [cluster]) if topology.clusters.len() == 1 => {
-                let nodes = nodes_with(cluster, holds_data).await?;
+                let nodes = nodes_for_new_indices(cluster).await?;
                 let site = |name| Site { name, cluster: 0, nodes: nodes.clone() };
                 self.sites = names.map(site).collect();
             }
@@ -196,11 +197,11 @@ impl LiveClusters {
     }
 }
 
-/// The nodes of a cluster that have such a role, or do not tell theirs, by name.
-async fn nodes_with(cluster: &LiveCluster, holds: fn(&str) -> bool) -> Result<Vec<NodeHandle>> {
+/// The nodes of a cluster that may hold new indices, as those of a plan are, or do not tell their roles; by name.
+async fn nodes_for_new_indices(cluster: &LiveCluster) -> Result<Vec<NodeHandle>> {
     const NODES: &str = "/_nodes?filter_path=nodes.*.name,nodes.*.roles,nodes.*.transport_address";
     let answer = cluster.client.get(NODES).await?;
-    let holds = |role: &Value| role.as_str().is_some_and(holds);
+    let holds = |role: &Value| role.as_str().is_some_and(holds_new_indices);
     let is_meant =
         |node: &&Value| node["roles"].as_array().is_none_or(|roles| roles.iter().any(holds));
     let http = cluster.client.hosts().first().map(ToString::to_string).unwrap_or_default();

@@ -86,6 +86,12 @@ fn sites_of_one_cluster_are_nodes_that_hold_new_indices() {
         clusters.start(&sites(&["near", "far"])).await.unwrap();
         let nodes = ["near", "far"].map(|site| clusters.nodes(site)[0].name.clone());
         assert_eq!(nodes, ["hot-1", "hot-2"]);
+        // So are all the nodes that may take a copy from another one.
+        let whole = TopologySpec { joined: false, ..sites(&["leader"]) };
+        clusters.start(&whole).await.unwrap();
+        let nodes: Vec<String> =
+            clusters.nodes("leader").into_iter().map(|node| node.name).collect();
+        assert_eq!(nodes, ["hot-1", "hot-2"]);
         let refused = clusters.start(&sites(&["near", "far", "farther"])).await.unwrap_err();
         assert!(matches!(refused, Error::TooFewNodes { data: 2, needed: 3 }), "{refused}");
     });

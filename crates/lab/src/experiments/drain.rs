@@ -57,8 +57,9 @@ impl Experiment for DrainNodes {
         let needed = drained + copies;
         if there < needed {
             return Err(Error::usage(format!(
-                "the cluster has {there} data nodes, and to drain {drained} of them takes {needed}, as the copies of a \
-                 shard ({copies}) are each on a node of its own; drain fewer nodes, or have fewer replicas in the plan"
+                "the cluster has {there} data nodes for new indices, and to drain {drained} of them takes {needed}, as \
+                 the copies of a shard ({copies}) are each on a node of its own; drain fewer nodes, or have fewer \
+                 replicas in the plan"
             )));
         }
         Ok(())
