@@ -149,15 +149,32 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Writes the HTML page into the run's directory.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    put(&report::html(run), to).with_context(|| written(to))
+    write_inside(&report::html(run), to)
 }
 
-/// Writes a text into a file that somebody has named, as [`put`] does; the error says which. A link is followed, be it
-/// /dev/stdout, and a file in a directory that takes no other one is written where it is.
+/// Writes a text into a file that somebody has named. A link is followed, be it /dev/stdout.
 pub(crate) fn write(text: &str, to: &Path) -> anyhow::Result<()> {
-    let stays = to.is_symlink() || (to.is_file() && fresh(to).is_err());
+    match to.is_symlink() {
+        true => fs::write(to, text).with_context(|| written(to)),
+        false => write_inside(text, to),
+    }
+}
+
+/// Writes a text into a file of a folder that somebody has named, as [`put`] does; the error says which. The folder may
+/// be a link; one in the file's place is replaced. A file in a folder that takes no other one is written where it is.
+pub(crate) fn write_inside(text: &str, to: &Path) -> anyhow::Result<()> {
+    let stays = !to.is_symlink() && to.is_file() && fresh(to).is_err();
     let put = if stays { fs::write(to, text) } else { put(text, to) };
     put.with_context(|| written(to))
+}
+
+/// Opens a file of such a folder to append to it, and makes it where it is missing. What a link leads to is left as it
+/// is, and nobody waits for the reader of a pipe.
+pub(crate) fn append_inside(to: &Path) -> io::Result<File> {
+    if fs::symlink_metadata(to).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("something else than a file is there; remove it"));
+    }
+    OpenOptions::new().create(true).append(true).open(to)
 }
 
 /// Fails where nothing can be written to, before it is measured what is to be written. Leaves no file.
@@ -277,8 +294,9 @@ mod tests {
             std::os::unix::fs::symlink(to, dir.path().join(link)).unwrap();
         }
         let read = |path: &Path| fs::read_to_string(path).unwrap();
+        append_inside(&page).unwrap_err();
         for place in [&page, &device] {
-            put("page", place).unwrap();
+            write_inside("page", place).unwrap();
             assert_eq!((read(&mine).as_str(), read(place).as_str()), ("mine", "page"));
             assert!(!place.is_symlink());
         }

@@ -320,7 +320,7 @@ fn write_page(
         ("-matrix.svg", found.matrix_svg()),
         ("-gains.svg", found.gains_svg()),
     ] {
-        runs::write(&text, &dir.join(format!("{on}{name}")))?;
+        runs::write_inside(&text, &dir.join(format!("{on}{name}")))?;
     }
     Ok(())
 }

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(&found)? + "\n";
     let written = args.write.as_ref().map_or(Ok(()), |folder| {
         std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
-        runs::write(&json, &folder.join(elsewhere::file_name(on)))
+        runs::write_inside(&json, &folder.join(elsewhere::file_name(on)))
     });
     let shown = if args.json { json } else { found.text() };
     write!(terminal::out(), "{shown}")?;
@@ -207,7 +207,7 @@ fn write_files(args: &Args, published: &Published) -> anyhow::Result<()> {
     if let Some(folder) = &args.write {
         std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
         for (name, text) in published.markdown() {
-            runs::write(&text, &folder.join(name))?;
+            runs::write_inside(&text, &folder.join(name))?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The folder of a live cluster below the directory of runs: what `steer` did there and what `what-if` said of it, each
 //! as it is printed with `--json`, for the page of `watch --web` on the same machine.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use report::live_page::{Outlook, Steering};
 use serde_json::{Value, json};
 use world::{Env, Time};
 
-use crate::runs::put;
+use crate::runs::{append_inside, put};
 
 /// Below the directory of runs; no run has such a name.
 const FOLDER: &str = "clusters";
@@ -54,11 +54,7 @@ impl ClusterFolder {
         let path = self.0.join(STEPS);
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.0)?;
-            // What a link leads to is not emptied, and nobody waits for the reader of a pipe.
-            if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
-                return Err(io::Error::other("something else than a file is there; remove it"));
-            }
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let mut file = append_inside(&path)?;
             if file.metadata()?.len() > STEPS_BYTES_MAX {
                 file.set_len(0)?;
             }

@@ -1,7 +1,7 @@
 //! Writes the files of a run.
 
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl Writer {
     fn begin(dir: &Path, manifest: &Manifest) -> Result<Self, Error> {
         let open = |name: &str| {
             let path = dir.join(name);
-            let mut file = File::create(&path).map_err(io("create", &path))?;
+            let mut file = create(&path).map_err(io("create", &path))?;
             append(&mut file, &Version { format: FORMAT }).map_err(io("append to", &path))?;
             Ok(file)
         };
@@ -99,12 +99,21 @@ fn write_manifest(dir: &Path, manifest: &Manifest, sums: Sums) -> Result<(), Err
     let (path, fresh) = (dir.join(MANIFEST), dir.join("manifest.json.new"));
     let stored = Stored { manifest, sums };
     let text = serde_json::to_string_pretty(&stored).expect("a manifest is plain data");
-    let written = fs::write(&fresh, text).map_err(io("write", &fresh));
+    let written = create(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = written.map_err(io("write", &fresh));
     let replaced = written.and_then(|()| fs::rename(&fresh, &path).map_err(io("replace", &path)));
     replaced.inspect_err(|_| {
         // On a disk that is full there is a part of it.
         let _ = fs::remove_file(&fresh);
     })
+}
+
+/// Makes a file in place of what has its name: a link there may lead to any file of whoever writes the record.
+fn create(path: &Path) -> std::io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => File::create_new(path),
+    }
 }
 
 /// Appends a line, or nothing: a part of one, on a disk that is full, would take the next line with it once there is
@@ -133,6 +142,20 @@ mod tests {
         Writer::create(&run, &Manifest::unknown("run", FORMAT)).unwrap_err();
         let left = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
         assert_eq!(left.collect::<Vec<_>>(), [obstacle]);
+    }
+
+    #[test]
+    fn a_record_goes_through_no_link_in_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mine, run) = (dir.path().join("mine"), dir.path().join("run"));
+        fs::write(&mine, "mine").unwrap();
+        fs::create_dir(&run).unwrap();
+        for name in [LINES, ROWS, MANIFEST, "manifest.json.new"] {
+            std::os::unix::fs::symlink(&mine, run.join(name)).unwrap();
+        }
+        Writer::create(&run, &Manifest::unknown("run", FORMAT)).unwrap();
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
+        assert!([LINES, ROWS, MANIFEST].iter().all(|name| !run.join(name).is_symlink()));
     }
 
     #[test]

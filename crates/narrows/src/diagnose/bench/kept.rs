@@ -4,7 +4,7 @@
 //! count nothing: their verdicts may be others.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::draw::Subject;
 use super::trial::Outcome;
+use crate::runs::append_inside;
 
 /// The build: its version and its commit.
 const BUILD: &str = env!("NARROWS_VERSION");
@@ -77,12 +78,10 @@ impl Kept {
         let Some(dir) = dir else { return Ok((Kept { probes, ..Kept::default() }, 0)) };
         std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
         let path = dir.join(format!("{target}.jsonl"));
-        let text = match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            read => read.with_context(|| format!("read {}", path.display()))?,
-        };
-        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = append_inside(&path);
         let mut file = file.with_context(|| format!("write {}", path.display()))?;
+        let text = std::fs::read_to_string(&path);
+        let text = text.with_context(|| format!("read {}", path.display()))?;
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n")?;
         }
@@ -155,5 +154,8 @@ mod tests {
         let seconds: Vec<f64> = third.of(&all).into_iter().map(|(_, seconds)| seconds).collect();
         assert_eq!(seconds, [3.0, 2.0]);
         assert!(!open(true).0.has(job(1)), "with probes other things are said");
+        std::os::unix::fs::symlink(&path, dir.path().join("link.jsonl")).unwrap();
+        let refused = Kept::open(Some(dir.path()), "link", false).unwrap_err();
+        assert!(format!("{refused:#}").contains("link.jsonl: something else"), "{refused:#}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Label {
 impl Label {
     pub(super) fn write(&self, recording: &Path) -> anyhow::Result<()> {
         let text = toml::to_string(self).context("a label is TOML")?;
-        runs::write(&text, &recording.join(FILE))
+        runs::write_inside(&text, &recording.join(FILE))
     }
 
     pub(super) fn read(recording: &Path) -> anyhow::Result<Label> {
