@@ -54,7 +54,7 @@ pub(crate) async fn apply_followed(
         || repeats && core.env.is_planted(planted::FOLLOWED_REPEATS_NOT_SENT);
     let sent = match is_kept {
         true => Sent::to_none(primary_term),
-        false => send_to_replicas(core, shard, primary_term, ops)?,
+        false => send_to_replicas(core, (shard, &store), primary_term, ops)?,
     };
     finish(core, shard, &store, sent).await
 }
@@ -120,7 +120,7 @@ pub(crate) async fn end_following(
         let ops = ops.map_err(|error| report_store_failure(core, shard, error))?;
         let Some(last) = ops.last() else { break };
         from = last.places().end;
-        let sent = send_to_replicas(core, shard, primary_term, Arc::new(ops))?;
+        let sent = send_to_replicas(core, (shard, &store), primary_term, Arc::new(ops))?;
         finish(core, shard, &store, sent).await?;
     }
     Ok(())

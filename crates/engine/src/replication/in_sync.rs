@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use store::Operation;
+use store::{Durability, Operation, Shard};
 use tokio::sync::oneshot;
 use world::Task;
 
@@ -60,13 +60,12 @@ struct Replica {
 /// tracked. Fails where the shard is in the state no more: nobody could say who has them.
 pub(super) fn send_to_replicas(
     core: &Rc<Core>,
-    shard: &Rc<LocalShard>,
+    (shard, store): (&Rc<LocalShard>, &Shard),
     primary_term: u64,
     ops: Arc<Vec<Operation>>,
 ) -> Result<Sent> {
-    let store = shard.store().ok();
-    let global_checkpoint = store.as_ref().and_then(|store| store.global_checkpoint());
-    let sync = store.is_some_and(|store| store.durability() == store::Durability::Request);
+    let global_checkpoint = store.global_checkpoint();
+    let sync = store.durability() == Durability::Request;
     let needs_from = Some(global_checkpoint.map_or(0, |checkpoint| checkpoint + 1));
     let to_copy = |id: &str| Replicate {
         index_uuid: shard.index_uuid.clone(),
@@ -191,12 +190,12 @@ pub(super) async fn await_replicas(
 pub(super) async fn finish(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
-    store: &store::Shard,
+    store: &Shard,
     sent: Sent,
 ) -> Result<(), ApplyError> {
     let is_planted = core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_SYNC);
     let synced = match store.durability() {
-        store::Durability::Request if !is_planted => store.sync().await,
+        Durability::Request if !is_planted => store.sync().await,
         _ => Ok(()),
     };
     if core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_REPLICAS) {
@@ -214,9 +213,11 @@ pub(super) async fn finish(
 /// Makes every copy sync and report its checkpoint: for indices whose writes do not wait for the disk, and after a
 /// replica that did not answer.
 pub(crate) async fn spread_durability(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
-    let synced = shard.store()?.sync().await;
-    synced.map_err(|error| report_store_failure(core, shard, error))?;
-    let asked = send_to_replicas(core, shard, shard.term(), Arc::default())?;
+    let store = shard.store()?;
+    store.sync().await.map_err(|error| report_store_failure(core, shard, error))?;
+    let asked = send_to_replicas(core, (shard, &store), shard.term(), Arc::default())?;
+    // It holds the copy's directory.
+    drop(store);
     await_replicas(core, shard, asked).await?;
     advance_global_checkpoint(core, shard);
     Ok(())

@@ -68,8 +68,8 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
         });
     }
     if !ops.is_empty() {
-        let sent =
-            send_to_replicas(core, &shard, primary_term, Arc::new(ops)).map_err(not_known)?;
+        let sent = send_to_replicas(core, (&shard, &store), primary_term, Arc::new(ops));
+        let sent = sent.map_err(not_known)?;
         let finished = finish(core, &shard, &store, sent).await;
         let refuses = core.env.is_planted(planted::REFUSED_WHAT_MAY_BE_DONE);
         finished.map_err(|error| match refuses {
