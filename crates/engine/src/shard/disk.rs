@@ -322,7 +322,10 @@ impl NodeDisk {
 }
 
 fn lock(dir: &Path) -> io::Result<Option<File>> {
-    store::make_dir(&dir.join("indices"))?;
+    let indices = dir.join("indices");
+    store::make_dir(&indices)?;
+    // A kill may have come before the names in it were durable, and what is written below them relies on that.
+    File::open(&indices)?.sync_all()?;
     let path = dir.join("node.lock");
     check_ordinary(&path)?;
     store::lock_file(&path)

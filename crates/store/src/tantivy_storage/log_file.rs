@@ -172,15 +172,17 @@ impl Piece {
         read.map_err(io("read", &self.path))?;
         let mut ops = Vec::new();
         let mut at = 0;
-        while let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) {
-            ops.extend(Operation::decode(payload));
+        while let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false)
+            && let Some(op) = Operation::decode(payload)
+        {
+            ops.push(op);
             at = next;
         }
         if at == bytes.len() {
             return Ok(ops);
         }
         let offset = self.block.offset + at as u64;
-        Err(Error::log_damaged(&self.path, offset, "a record no longer has its checksum"))
+        Err(Error::log_damaged(&self.path, offset, "a record is not what was written there"))
     }
 }
 
@@ -237,4 +239,22 @@ fn is_enough(found: &BTreeMap<u64, Operation>, below: u64, ops: usize, bytes: us
         sum += op.encoded_bytes() as usize;
         sum > bytes
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever reads on would take it for one that was never written.
+    #[test]
+    fn a_whole_record_that_holds_no_operation_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = path(dir.path(), 1);
+        let mut bytes = Vec::new();
+        frame::append(&mut bytes, |payload| payload.push(0xff));
+        fs::write(&path, &bytes).unwrap();
+        let block = Block { offset: 0, len: bytes.len() as u64, min: 0, max: 0 };
+        let refused = read(&[Piece { path, file: None, block }], &(0..=0), 10, 1000).unwrap_err();
+        assert!(matches!(refused, Error::LogDamaged { offset: 0, .. }), "{refused}");
+    }
 }
