@@ -64,7 +64,7 @@ use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, Shar
 
 use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
-use self::shared::Shared;
+use self::shared::{FailsInAPanic, Shared};
 use crate::commit::{Commit, Extent, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, SearchView, Seen};
 use crate::error::io;
@@ -225,6 +225,19 @@ impl TantivyStorage {
             .await
     }
 
+    /// As [`Self::work`], of what changes the copy: where that panics nobody knows what it left, and the copy fails.
+    async fn change<T: Send + 'static>(
+        &self,
+        work: Work,
+        f: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let change = move |shared: &Shared| {
+            let _fails = FailsInAPanic(shared);
+            f(shared)
+        };
+        self.work(work, change).await
+    }
+
     pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
         let source = |(at, request): (usize, &WriteRequest)| match refused.contains_key(&at) {
             true => None,
@@ -261,7 +274,7 @@ impl TantivyStorage {
 
     pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
         let ops = ops.clone();
-        self.work(Work::DiskWrite { bytes }, move |shared| shared.append(&ops)).await
+        self.change(Work::DiskWrite { bytes }, move |shared| shared.append(&ops)).await
     }
 
     pub(crate) async fn index(
@@ -272,7 +285,7 @@ impl TantivyStorage {
     ) -> Result<()> {
         let (ops, changes) = (ops.clone(), changes.to_vec());
         let work = self.index_work(changes.len() as u64, source_bytes(&ops));
-        self.work(work, move |shared| shared.index(&ops, &changes, parsed)).await
+        self.change(work, move |shared| shared.index(&ops, &changes, parsed)).await
     }
 
     fn index_work(&self, documents: u64, bytes: u64) -> Work {
@@ -284,12 +297,12 @@ impl TantivyStorage {
     }
 
     pub(crate) async fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
-        self.work(Work::DiskSync, move |shared| shared.sync(global_checkpoint)).await
+        self.change(Work::DiskSync, move |shared| shared.sync(global_checkpoint)).await
     }
 
     pub(crate) async fn note_global_checkpoint(&self, checkpoint: Option<u64>) -> Result<()> {
         let work = Work::DiskWrite { bytes: 0 };
-        self.work(work, move |shared| shared.note_global_checkpoint(checkpoint)).await
+        self.change(work, move |shared| shared.note_global_checkpoint(checkpoint)).await
     }
 
     pub(crate) async fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
@@ -400,12 +413,12 @@ impl TantivyStorage {
     }
 
     pub(crate) async fn refresh(&self) -> Result<()> {
-        self.work(Work::DiskSync, Shared::refresh).await
+        self.change(Work::DiskSync, Shared::refresh).await
     }
 
     pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let mapping = mapping.clone();
-        self.work(Work::DiskSync, move |shared| shared.set_mapping(&mapping)).await
+        self.change(Work::DiskSync, move |shared| shared.set_mapping(&mapping)).await
     }
 
     pub(crate) async fn terms(&self, path: &str, begin: &str, most: usize) -> Result<Vec<String>> {
@@ -463,7 +476,7 @@ impl TantivyStorage {
     }
 
     pub(crate) async fn begin_commit(&self, generation: u64) -> Result<()> {
-        self.work(Work::DiskSync, move |shared| shared.begin_commit(generation)).await
+        self.change(Work::DiskSync, move |shared| shared.begin_commit(generation)).await
     }
 
     pub(crate) async fn finish_commit(
@@ -487,11 +500,11 @@ impl TantivyStorage {
             }
         }
         stored.commit.files = listed.into();
-        self.work(Work::DiskSync, move |shared| shared.finish_commit(stored)).await
+        self.change(Work::DiskSync, move |shared| shared.finish_commit(stored)).await
     }
 
     pub(crate) async fn trim(&self, floor: u64) -> Result<()> {
-        self.work(Work::DiskSync, move |shared| shared.trim(floor)).await
+        self.change(Work::DiskSync, move |shared| shared.trim(floor)).await
     }
 
     pub(crate) async fn forget_received(&self) -> Result<()> {
@@ -530,17 +543,40 @@ async fn check_file(env: &Env, dir: &Path, file: &FileMeta, verify: bool) -> Res
 mod tests {
     use super::*;
 
+    /// An empty copy.
+    fn opened(env: Env, dir: &tempfile::TempDir) -> TantivyStorage {
+        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+        commits::create(&copy, &mapping, "history").unwrap();
+        let (lock, stored) = commits::prepare(&copy, None).unwrap();
+        let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
+        let (cache, documents) = (RequestCache::default(), DocumentCache::default());
+        TantivyStorage { env, shared: Arc::new(shared), cache, documents }
+    }
+
+    /// In a process of a library, which goes on.
+    #[test]
+    fn a_copy_has_failed_that_a_panic_may_have_changed_by_half() {
+        let dir = tempfile::tempdir().unwrap();
+        world::real_world::run(7, |env| async move {
+            let storage = opened(env.clone(), &dir);
+            for work in [Work::DiskSync, Work::Index { documents: 1, bytes: 1 }] {
+                let reads = storage.work::<()>(work, |_| panic!("while it reads"));
+                env.caught(reads).await.unwrap_err();
+            }
+            storage.sync(None).await.unwrap();
+            let changes = storage.change::<()>(Work::DiskSync, |_| panic!("half way"));
+            env.caught(changes).await.unwrap_err();
+            let refused = storage.sync(None).await.unwrap_err().to_string();
+            assert!(refused.contains("a change of it that panicked"), "{refused}");
+        });
+    }
+
     /// Few bytes are indexed in the event loop, where nobody may wait.
     #[test]
     fn documents_that_may_have_to_wait_do_so_on_another_thread() {
         let dir = tempfile::tempdir().unwrap();
         world::real_world::run(7, |env| async move {
-            let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-            commits::create(&copy, &mapping, "history").unwrap();
-            let (lock, stored) = commits::prepare(&copy, None).unwrap();
-            let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
-            let (cache, documents) = (RequestCache::default(), DocumentCache::default());
-            let storage = TantivyStorage { env, shared: Arc::new(shared), cache, documents };
+            let storage = opened(env, &dir);
             assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
             let queue = storage.shared.handles().queue.clone();
             let half = queue.take(32 << 20);

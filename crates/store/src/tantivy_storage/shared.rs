@@ -392,6 +392,17 @@ impl Shared {
     }
 }
 
+/// Marks a copy as failed where the thread panics before this is dropped.
+pub(super) struct FailsInAPanic<'a>(pub(super) &'a Shared);
+
+impl Drop for FailsInAPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.failure.get_or_init(|| FirstFailure::new("a change of it that panicked"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
