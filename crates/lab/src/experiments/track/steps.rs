@@ -465,51 +465,38 @@ mod tests {
         clusters
     }
 
-    #[test]
-    fn a_merge_whose_answer_does_not_come_is_asked_for_until_it_has_ended() {
-        world::virtual_world::run(1, async |env| {
+    /// Goes through steps as a client of that cluster.
+    fn at_the_cluster(go: impl AsyncFnOnce(&Through<'_>) + 'static) {
+        world::virtual_world::run(1, async move |env| {
             let dir = tempfile::tempdir().unwrap();
             let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
             let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
-            let (live, room) = (Live::default(), Semaphore::new(1));
-            let through = Through {
-                env: &env,
-                asker: &asker,
-                task: "merge",
-                live: &live,
-                room: &room,
-                nodes: None,
-            };
+            let (env, asker, live, room) = (&env, &asker, &Live::default(), &Semaphore::new(1));
+            go(&Through { env, asker, task: "x", live, room, nodes: None }).await;
+        });
+    }
+
+    #[test]
+    fn a_merge_whose_answer_does_not_come_is_asked_for_until_it_has_ended() {
+        at_the_cluster(async |through| {
             let path = "/narrows-1-a,narrows-1-b/_forcemerge";
             let request = |polled: Option<Duration>| Request {
                 polled,
                 ..Request::new("POST", path.to_owned(), None)
             };
-            let began = env.now();
-            let polled = answered(&through, &request(Some(Duration::from_secs(10)))).await;
+            let began = through.env.now();
+            let polled = answered(through, &request(Some(Duration::from_secs(10)))).await;
             assert!(matches!(polled, Ok(0)));
-            let took_s = (env.now() - began).as_secs_f64();
+            let took_s = (through.env.now() - began).as_secs_f64();
             assert!((took_s - 100.0).abs() < 1.0, "one minute, and four looks: {took_s}");
-            let blocking = answered(&through, &request(None)).await;
+            let blocking = answered(through, &request(None)).await;
             assert!(matches!(blocking, Err(Lost::Run(_))));
         });
     }
 
     #[test]
     fn a_request_that_only_reads_counts_where_its_last_try_fails() {
-        world::virtual_world::run(1, async |env| {
-            let dir = tempfile::tempdir().unwrap();
-            let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
-            let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
-            let (live, room) = (Live::default(), Semaphore::new(1));
-            let through = Through {
-                env: &env,
-                asker: &asker,
-                task: "reads",
-                live: &live,
-                room: &room,
-                nodes: None,
-            };
+        at_the_cluster(async |through| {
             let request = |is_counted: bool| Request {
                 is_counted,
                 tries: 3,
@@ -517,11 +504,12 @@ mod tests {
                 timeout: Some(Duration::from_secs(5)),
                 ..Request::new("POST", "/narrows-1-a/_forcemerge".to_owned(), None)
             };
-            let began = env.now();
-            let counted = answered(&through, &request(true)).await;
+            let began = through.env.now();
+            let counted = answered(through, &request(true)).await;
             assert!(matches!(counted, Err(Lost::Request(Failure::NoAnswer))));
-            assert_eq!((env.now() - began).as_secs_f64().round(), 3.0 * 5.0 + 2.0 * 2.0);
-            assert!(matches!(answered(&through, &request(false)).await, Err(Lost::Run(_))));
+            let took_s = (through.env.now() - began).as_secs_f64();
+            assert_eq!(took_s.round(), 3.0 * 5.0 + 2.0 * 2.0);
+            assert!(matches!(answered(through, &request(false)).await, Err(Lost::Run(_))));
         });
     }
 
