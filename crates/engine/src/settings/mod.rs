@@ -48,11 +48,14 @@ pub use words::{
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.
 pub type SettingsMap = BTreeMap<String, String>;
 
+/// Where all settings stand, for a name to which none is near.
+const LISTED: &str = "; \"Settings\" in docs/reference.md lists those that there are";
+
 /// Why a setting was refused.
 #[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    #[error("unknown setting [{name}]{hint}")]
+    #[error("unknown setting [{name}]{}", if hint.is_empty() { LISTED } else { hint.as_str() })]
     Unknown {
         name: String,
         /// Empty, or the nearest names.

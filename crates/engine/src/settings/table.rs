@@ -511,7 +511,8 @@ mod tests {
         assert!(near.starts_with(nearest), "{near}");
         let near = said("indices.recovery.max_byte_per_sec");
         assert!(near.contains("did you mean \"indices.recovery.max_bytes_per_sec\""), "{near}");
-        assert_eq!(said("zzz"), "unknown setting [zzz]");
+        let listed = "\"Settings\" in docs/reference.md lists those that there are";
+        assert_eq!(said("zzz"), format!("unknown setting [zzz]; {listed}"));
     }
 
     #[test]
