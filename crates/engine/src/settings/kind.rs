@@ -82,6 +82,7 @@ impl Kind {
             Kind::Duration { min, may_be_off } => read_duration(text, min, may_be_off),
             Kind::Word(words) => match words.iter().find(|word| **word == text) {
                 Some(word) => Ok(Typed::Word(word)),
+                None if words.len() == 1 => Err(format!("leave it out, or write {}", words[0])),
                 None => {
                     let hint = record::names::did_you_mean(text, words.iter().copied());
                     Err(format!("write one of {}{hint}", words.join(", ")))

@@ -258,6 +258,10 @@ pub static TABLE: &[Setting] = &[
         "How files are read in the field; here always mapped into memory. It changes speed alone.")),
     fixed(index("index.codec", Kind::Word(&["default", "best_compression"]), "default",
         "How stored documents are compressed in the field; here always as with default. It changes their size alone.")),
+    index("index.default_pipeline", Kind::Word(&["_none"]), "_none",
+        "The ingest pipeline of documents whose request names none; here there are none."),
+    index("index.final_pipeline", Kind::Word(&["_none"]), "_none",
+        "The ingest pipeline that documents go through last; here there are none."),
     index("index.mapping.total_fields.limit", count(1, 1_000_000), "1000",
         "Fields and objects that the mappings may have."),
     index("index.max_result_window", count(1, 2_000_000_000), "10000",
@@ -360,8 +364,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("index.analysis.",
         "texts are read by the analyzers standard, simple, whitespace, keyword and english, which a field names"),
     ("index.blocks. index.verified_before_close", "an index is open, or closed by POST /{index}/_close"),
-    ("index.default_pipeline index.final_pipeline",
-        "there are no ingest pipelines; send documents as they are to be kept"),
     ("index.search.default_pipeline", "there are no search pipelines; leave it out"),
     ("index.hidden", "leave it out: a pattern of names means every index that fits it"),
     ("index.lifecycle.", "roll over by POST /{alias}/_rollover, and delete indices that are old"),
@@ -567,5 +569,10 @@ mod tests {
         );
         assert!(check("indices.recovery.chunk_size", "101mb").is_err());
         assert_eq!(check("ccr.indices.recovery.chunk_size", "1GB").as_deref(), Ok("1gb"));
+        for name in ["index.default_pipeline", "index.final_pipeline"] {
+            assert_eq!(check(name, "_none").as_deref(), Ok("_none"));
+            let said = check(name, "geo").unwrap_err().to_string();
+            assert!(said.ends_with("cannot be [geo]: leave it out, or write _none"), "{said}");
+        }
     }
 }
