@@ -59,6 +59,10 @@ const ALONE: [(&str, &str); 12] = [
     ("dcp drain", "narrows dcp drain couchbase://localhost/BUCKET"),
 ];
 
+/// What a twin can be asked with `what-if`.
+const QUESTIONS: [&str; 6] =
+    ["--add", "--drain", "--lose", "--replicas", "--restart", "--rolling-restart"];
+
 /// Units that people write apart from their number.
 const UNITS: [&str; 15] =
     ["micros", "ms", "s", "m", "h", "d", "b", "kb", "mb", "gb", "tb", "kbit", "mbit", "gbit", "%"];
@@ -77,6 +81,7 @@ pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
 fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Error {
     let tip = match error.kind() {
         ErrorKind::MissingRequiredArgument => whole_line(&error),
+        ErrorKind::ArgumentConflict => one_of_them(&error),
         ErrorKind::UnknownArgument => instead_of_unknown(&mut error),
         ErrorKind::ValueValidation => {
             let tip = number_wanted(&error);
@@ -136,6 +141,25 @@ fn whole_line(error: &clap::Error) -> Option<String> {
     let is_in_line =
         |missing: &str| missing.split(' ').next().is_some_and(|option| line.contains(option));
     missing.iter().all(|one| is_no_option(one) || is_in_line(one)).then(|| (*line).to_owned())
+}
+
+/// Which of several arguments to leave out; of the questions to a twin none, as each can be asked.
+fn one_of_them(error: &clap::Error) -> Option<String> {
+    let name = |told: &str| told.split(' ').next().unwrap_or_default().to_owned();
+    let given = name(&told_of(error, ContextKind::InvalidArg)?);
+    let others: Vec<String> = match error.get(ContextKind::PriorArg)? {
+        ContextValue::String(other) => vec![name(other)],
+        ContextValue::Strings(others) => others.iter().map(|other| name(other)).collect(),
+        _ => return None,
+    };
+    let is_question = |name: &String| QUESTIONS.contains(&name.as_str());
+    Some(if others == [given.as_str()] {
+        format!("give {given} once")
+    } else if is_question(&given) && others.iter().all(is_question) {
+        "a twin is asked one thing at a time: ask it once for each of them".to_owned()
+    } else {
+        format!("leave {given} out, or what it cannot be used with")
+    })
 }
 
 /// A number below zero, a unit apart from its number, an option of other programs, or the way to the list of options.

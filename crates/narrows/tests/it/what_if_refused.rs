@@ -13,7 +13,9 @@ fn what_is_not_there_is_refused_by_name() {
         ("URL --drain a --flush", "--rolling-restart"),
         ("URL --drain a --indexing 5", "--rolling-restart"),
         ("URL --restart a --indexing much", "0 to 10000000"),
-        ("URL --drain a --add 1", "cannot be used"),
+        ("URL --drain a --add 1", "one thing at a time: ask it once for each of them"),
+        ("URL --rolling-restart --rolling-restart", "give --rolling-restart once"),
+        ("URL --lose a --save a.toml --anonymous", "out, or what it cannot be used with"),
         ("mine.toml --lose a", "`narrows what-if URL --save mine.toml` writes a twin"),
         ("mine.toml --save hidden.toml --anonymous", "give the cluster's URL"),
         ("URL mine.toml --lose a", "give one of both"),
@@ -33,7 +35,7 @@ fn what_is_not_there_is_refused_by_name() {
         ("URL --lose a --link fast", "12.5MB/s"),
         ("URL --lose a --link 400mb", "\"400mb\" is not a rate"),
         ("URL --lose a --disk-read fast", "400mb"),
-        ("URL --lose a --replicas logs=2", "cannot be used"),
+        ("URL --lose a --replicas logs=2", "one thing at a time"),
     ] {
         let url = |word| if word == "URL" { "http://127.0.0.1:1" } else { word };
         let words: Vec<&str> = question.split(' ').map(url).collect();
