@@ -5,6 +5,7 @@
 //! marks is rendered, too: what is read is that one; the marked one only says where something stands.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,10 @@ const STEPS_MAX: u64 = 5_000_000;
 const RENDERED_BYTES_MAX: usize = 64 << 20;
 /// A mark is a line of a file between these two; neither may stand in JSON.
 const MARK: (char, char) = ('\u{1}', '\u{2}');
+/// What is written for a name that nothing defines, where such names are looked for; it may not stand in JSON.
+const HOLE: &str = "\u{3}";
+/// So many of them are looked at: a loop may have any number.
+const HOLES_MAX: usize = 100;
 /// What the filter `random` picks by: the same at every rendering.
 const RAND_SEED: u64 = 0x7472_6163_6b73_2121;
 /// What tracks import to have `collect` and `exists_set_param`.
@@ -121,13 +126,16 @@ impl Files {
         let plain = without_marks(&marked).0;
         let plain =
             self.jinja(path, &plain).map_err(|error| self.jinja_error(path, &marked, &error))?;
+        let is_json = serde_json::from_str::<serde_json::Value>(&plain).is_ok();
+        if let Some(mistake) = (!is_json).then(|| self.undefined(path, &marked)).flatten() {
+            return Err(Error::Plan(Mistakes::from(mistake)));
+        }
         let marked = self.jinja(path, &marked).ok().map(|text| without_marks(&text));
         let same = |text: &str| -> bool {
             let read = |text: &str| serde_json::from_str::<serde_json::Value>(text);
             matches!((read(text), read(&plain)), (Ok(a), Ok(b)) if a == b)
         };
         // A text that is no JSON has no values to compare, and its places are wanted all the same.
-        let is_json = serde_json::from_str::<serde_json::Value>(&plain).is_ok();
         let marked = marked.filter(|(text, _)| !is_json || same(text));
         Ok(Rendered { text: plain, marked, file })
     }
@@ -217,7 +225,41 @@ impl Files {
         Ok(whole)
     }
 
+    /// The first name that nothing defines, so that nothing is written where the JSON lacks a value.
+    fn undefined(&self, path: &Path, marked: &str) -> Option<Diagnostic> {
+        let jinja = self.environment(path, HOLE);
+        let template = jinja.template_from_str(marked).ok()?;
+        let (context, mut rendered) = (self.context(), Bounded::default());
+        template.render_captured_to(&context, &mut rendered).ok()?;
+        let (text, places) = without_marks(std::str::from_utf8(&rendered.0).ok()?);
+        let unknown = template.undeclared_variables(false);
+        let is_undefined = |name: &&str| unknown.contains(*name) && !context.contains_key(*name);
+        let sources = self.sources.borrow();
+        lacking(&text).find_map(|line| {
+            let place = *places.get(line)?;
+            let line = sources.get(place.file)?.text.lines().nth(place.line.checked_sub(1)?)?;
+            let written = line.split("{{").skip(1).filter_map(|rest| rest.split(['}', '|']).next());
+            let name = written.map(|name| name.trim_matches(['-', ' '])).find(is_undefined)?;
+            let message = format!(
+                "{name} is not defined, and without a value this is no JSON; give it one with --track-params \
+                 {name}:VALUE, or a default"
+            );
+            Some(self.mistake(place, name, message))
+        })
+    }
+
     fn jinja(&self, path: &Path, text: &str) -> Result<String, minijinja::Error> {
+        let name = path.display().to_string();
+        let jinja = self.environment(path, "");
+        let mut rendered = Bounded::default();
+        let template = jinja.template_from_named_str(&name, text)?;
+        template.render_captured_to(&self.context(), &mut rendered)?;
+        let no_text = |_| minijinja::Error::from(ErrorKind::WriteFailure);
+        String::from_utf8(rendered.0).map_err(no_text)
+    }
+
+    /// What renders a file; `hole` is written for a name that nothing defines.
+    fn environment<'s>(&self, path: &Path, hole: &'static str) -> Environment<'s> {
         let mut jinja = Environment::new();
         jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         jinja.set_recursion_limit(200);
@@ -239,7 +281,10 @@ impl Files {
         });
         filters::add(&mut jinja);
         // Jinja of Python divides by zero no more than Python does.
-        jinja.set_formatter(|out, state, value| {
+        jinja.set_formatter(move |out, state, value| {
+            if value.is_undefined() {
+                return out.write_str(hole).map_err(minijinja::Error::from);
+            }
             let number = f64::try_from(value.clone());
             if value.is_number() && number.is_ok_and(|number| !number.is_finite()) {
                 let said = format!("{value} is no number of JSON; was it divided by zero?");
@@ -247,6 +292,10 @@ impl Files {
             }
             minijinja::escape_formatter(out, state, value)
         });
+        jinja
+    }
+
+    fn context(&self) -> BTreeMap<String, serde_json::Value> {
         let mut context = self.params.values().clone();
         let globals = [
             ("build_flavor", "default".into()),
@@ -258,12 +307,7 @@ impl Files {
         for (name, value) in globals {
             context.entry(name.to_owned()).or_insert(value);
         }
-        let name = path.display().to_string();
-        let mut rendered = Bounded::default();
-        let template = jinja.template_from_named_str(&name, text)?;
-        template.render_captured_to(&context, &mut rendered)?;
-        let no_text = |_| minijinja::Error::from(ErrorKind::WriteFailure);
-        String::from_utf8(rendered.0).map_err(no_text)
+        context
     }
 
     /// Jinja counts the lines of the whole text; they are looked up in the files that it was made of.
@@ -368,6 +412,25 @@ fn without_marks(text: &str) -> (String, Vec<Place>) {
         places.clear();
     }
     (out, places)
+}
+
+/// The bytes from where a text is no JSON to its end; none where it is JSON.
+fn unread(text: &str) -> Option<usize> {
+    let error = serde_json::from_str::<serde_json::Value>(text).err()?;
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let read = lines.map(str::len).sum::<usize>() + error.column();
+    Some(text.len().saturating_sub(read))
+}
+
+/// The lines of holes in a text that is JSON further on, or all of it, with a value there.
+fn lacking(text: &str) -> impl Iterator<Item = usize> {
+    let without = |part: &str| part.replace(HOLE, "");
+    let before = unread(&without(text));
+    text.match_indices(HOLE).take(HOLES_MAX).filter_map(move |(at, hole)| {
+        let filled = format!("{}null{}", without(&text[..at]), without(&text[at + hole.len()..]));
+        let gets_further = unread(&filled).is_none_or(|after| Some(after) < before);
+        gets_further.then(|| text[..at].matches('\n').count())
+    })
 }
 
 struct Collect {

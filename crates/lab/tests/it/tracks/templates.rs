@@ -124,3 +124,20 @@ fn a_given_parameter_that_breaks_the_json_is_named() {
     let opened = opened_beside(&[], text, &TrackOptions { params, ..embedded() });
     says(opened, &["track.json:2:", "no JSON", "(with bulk_size = abc)"]);
 }
+
+#[test]
+fn a_name_that_nothing_defines_is_told_where_it_breaks_the_json() {
+    let text = "{\n\"description\": \"{{ about }}\",\n\"version\": {{ given }}{{ bulk_size }}\n}";
+    let with = |params: &str| {
+        let params = Params::read(params).unwrap();
+        opened_beside(&[], text, &TrackOptions { params, ..embedded() })
+    };
+    let undefined = "bulk_size is not defined";
+    says(with("given:"), &["track.json:3:", undefined, "--track-params bulk_size:VALUE"]);
+    // Not where another thing breaks it, and nothing need be written for a name.
+    let said = with("given:2,bulk_size:abc").unwrap_err().to_string();
+    assert!(said.contains("track.json:3:") && !said.contains("not defined"), "{said}");
+    let text = "{ {{ more }}\n\"version\": 2,\n}";
+    let said = opened_beside(&[], text, &embedded()).unwrap_err().to_string();
+    assert!(said.contains("track.json:3:") && !said.contains("not defined"), "{said}");
+}
