@@ -35,6 +35,14 @@ impl Asker {
         Asker { arm: Arm::Live(cluster, limit) }
     }
 
+    /// Whether it asks a cluster that was there already and is no OpenSearch. The embedded engine has the APIs of both.
+    pub fn is_elasticsearch(&self) -> bool {
+        match &self.arm {
+            Arm::Nodes { .. } => false,
+            Arm::Live(cluster, _) => !cluster.identity.is_opensearch,
+        }
+    }
+
     /// How many requests in turn reach every node; one where that is not known.
     pub fn nodes(&self) -> usize {
         match &self.arm {

@@ -26,6 +26,8 @@ use crate::{Answer, Credentials, Error, FollowApi, Result};
 
 /// Settings with the addresses of remote clusters. An existing alias may be in use: it is never overwritten.
 const REMOTES: &str = "cluster.remote.";
+/// What goes on with scrolls and points in time, and ends them, by ids that only those know who opened them.
+const OF_SEARCHES: [&str; 3] = ["/_search/scroll", "/_search/point_in_time", "/_pit"];
 /// Copies given up by hand, alone and with no more of the answer than is wanted.
 const REROUTE: [&str; 2] = ["/_cluster/reroute", "/_cluster/reroute?filter_path=acknowledged"];
 /// What makes an index of any other name, which would be in no journal.
@@ -251,7 +253,7 @@ impl LiveCluster {
     ) -> Result<(Bytes, Option<usize>)> {
         let bare = without_query(path);
         let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
-        if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
+        if matches!(method, "GET" | "HEAD") || OF_SEARCHES.contains(&bare) {
             return Ok((body, None));
         }
         // A writer of a run that was interrupted may go on, and would make anew the index that is deleted.

@@ -157,11 +157,16 @@ fn what_names_another_index_beside_its_own_is_not_sent() {
             ("DELETE", "/narrows-1/../logs"),
             ("POST", "/narrows-1/_clone/logs"),
             ("POST", "/narrows-1/_rollover"),
+            ("DELETE", "/_search/point_in_time/_all"),
         ] {
             assert!(is_refused(method, path).await, "{method} {path}");
         }
         for path in ["/narrows-1-*,-narrows-1-b/_flush", "/narrows-1/_doc/a%20b"] {
             assert!(!is_refused("POST", path).await, "{path}");
+        }
+        // By ids, which nobody else has.
+        for path in ["/_search/scroll", "/_search/point_in_time", "/_pit"] {
+            assert!(!is_refused("DELETE", path).await, "{path}");
         }
         stop_well(&mut run).await;
     });

@@ -1,5 +1,7 @@
 //! A track: its tasks one after another, some at the same time, on one cluster. It makes its indices itself.
 
+mod failures;
+mod points;
 mod steps;
 
 use std::sync::Arc;

@@ -151,18 +151,23 @@ impl Searched {
     }
 }
 
-/// The scroll id that an answer begins with, and what follows it; none where there is none, or not all of it.
+/// What an answer may begin with: an id with some 70 bytes for each shard.
+const IDS: [&[u8]; 2] = [b"\"_scroll_id\"", b"\"pit_id\""];
+
+/// The scroll id that an answer begins with, or that of a point in time, and what follows it; none where there is none,
+/// or not all of it.
 pub(super) fn scroll_id(body: &[u8]) -> Option<(&str, &[u8])> {
     let first = body.strip_prefix(b"{")?.trim_ascii_start();
     // Looked for at the beginning only: most answers have none.
-    let value = first.strip_prefix(b"\"_scroll_id\"")?.trim_ascii_start().strip_prefix(b":")?;
+    let value = IDS.iter().find_map(|name| first.strip_prefix(*name))?;
+    let value = value.trim_ascii_start().strip_prefix(b":")?;
     let text = value.trim_ascii_start().strip_prefix(b"\"")?;
     let (id, rest) = text.split_at(text.iter().position(|byte| *byte == b'"')?);
     let id = std::str::from_utf8(id).ok().filter(|id| !id.contains('\\'))?;
     Some((id, rest))
 }
 
-/// What an answer says behind its scroll id, which has some 70 bytes for each shard; all of it where there is none.
+/// What an answer says behind such an id; all of it where there is none.
 pub(super) fn behind_scroll_id(body: &[u8]) -> &[u8] {
     scroll_id(body).map_or(body, |(_, rest)| rest)
 }
@@ -233,8 +238,10 @@ mod tests {
         assert_eq!(ignoring.judge(404, b"{}"), Ok(()));
         assert_eq!(ignoring.judge(200, partial), Err(Failure::Partial));
         let id = "a".repeat(2000);
-        let page = format!("{{ \"_scroll_id\" : \"{id}\", \"_shards\" : {{ \"failed\" : 1 }} }}");
-        assert_eq!(Check::Search.judge(200, page.as_bytes()), Err(Failure::Partial));
+        for name in ["_scroll_id", "pit_id"] {
+            let page = format!("{{ \"{name}\" : \"{id}\", \"_shards\" : {{ \"failed\" : 1 }} }}");
+            assert_eq!(Check::Search.judge(200, page.as_bytes()), Err(Failure::Partial));
+        }
         assert_eq!(Check::Bulk.judge(200, br#"{"took":3,"errors":true}"#), Err(Failure::Items));
         assert_eq!(Check::Bulk.judge(200, br#"{"took":3,"errors":false}"#), Ok(()));
         let page = b"<html>please log in</html>";

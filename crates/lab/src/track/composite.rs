@@ -6,13 +6,17 @@ use query::json::Node;
 use serde_json::Value;
 
 use super::context::{Context, Why};
+use super::points_in_time;
 use super::reader::{Object, Refusal};
 use super::{Action, Request, Step};
 use crate::load::{Content, Operation};
 
 /// What a composite sends, beside streams of it.
-const TYPES: [&str; 7] =
-    ["raw-request", "search", "field-caps", "refresh", "cluster-health", "index-stats", "sleep"];
+const TYPES: [&str; 13] = [
+    "raw-request", "search", "paginated-search", "field-caps", "refresh", "cluster-health",
+    "index-stats", "sleep", "open-point-in-time", "create-point-in-time", "close-point-in-time",
+    "delete-point-in-time", "list-all-point-in-time",
+];
 
 /// What an operation of a type does that stands in a composite, and how long an answer may take.
 type Read<'r> = &'r dyn Fn(&str, &Object<'_>) -> Result<(Action, Duration), Refusal>;
@@ -31,6 +35,10 @@ pub(super) fn steps(
         return Ok(Vec::new());
     };
     let mut steps = sequence(context, requests, read, 0)?;
+    if let Some(name) = points_in_time::unopened(&steps) {
+        let why = format!("no request before opens a point in time that is called \"{name}\"");
+        return Err(reader.refusal(requests, name, why));
+    }
     let mut all: Vec<&mut Request> = steps.iter_mut().flat_map(Step::requests_mut).collect();
     // What others of them write would be missing after an error that is only counted.
     if !all.iter().all(|request| request.is_counted || request.method == "GET") {
@@ -89,7 +97,8 @@ fn as_step(operation: Operation) -> Result<Request, Why> {
     const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "HEAD"];
     let is_counted = operation.is_read_only();
     let Content::Pattern { method, path, bodies, check, .. } = operation.content else {
-        let why = "a composite sends no scrolls here: leave out pages, or search beside it";
+        let why =
+            "a composite sends no scrolls here: make it a paginated-search, or search beside it";
         return Err(("pages".to_owned(), why.to_owned()));
     };
     let Some(known) = METHODS.into_iter().find(|known| *known == method) else {

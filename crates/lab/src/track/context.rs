@@ -171,6 +171,8 @@ impl Request {
             pause: Duration::ZERO,
             timeout: None,
             is_counted: false,
+            point_in_time: None,
+            pages: 1,
             polled: None,
         }
     }

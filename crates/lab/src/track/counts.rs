@@ -8,7 +8,7 @@ use crate::corpus::{Conflicts, Written};
 use crate::load::{Check, Content, Operation};
 
 const SAID: &str = "In virtual time documents have sizes and no words: every search is one that counts all documents, and a \
-     scroll is one such search.";
+     scroll is one such search, and so are the pages of a search.";
 
 const SAID_OF_UPDATES: &str =
     "In virtual time there are no words to change: what an update would change is replaced.";
@@ -122,6 +122,7 @@ fn count_request(request: &mut Request) -> bool {
         let (path, body) = (to_whom(&request.path), Some(body()));
         let changed = path != request.path || body != request.body;
         (request.path, request.body, request.method) = (path, body, "POST");
+        request.pages = 1;
         return changed;
     }
     if let Some(Value::String(searches)) = &mut request.body

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::rename::OF_ALL;
-use super::{Action, Step, Track};
+use super::{Action, PointInTime, Request, Step, Track};
 use crate::load::{Content, Operation};
 
 /// APIs whose bodies name the indices that they are about.
@@ -35,9 +35,12 @@ pub(super) fn check(action: &Action) -> Result<(), String> {
                 .iter()
                 .try_for_each(|part| check_request("PUT", &format!("/{}", part.index), None)),
         },
-        Action::Do(steps) => steps.iter().flat_map(Step::requests).try_for_each(|request| {
-            check_request(request.method, &request.path, request.body.as_ref())
-        }),
+        Action::Do(steps) => {
+            // What is ended was opened by the run itself.
+            let is_end = |one: &&Request| matches!(one.point_in_time, Some(PointInTime::Closes(_)));
+            let mut requests = steps.iter().flat_map(Step::requests).filter(|one| !is_end(one));
+            requests.try_for_each(|one| check_request(one.method, &one.path, one.body.as_ref()))
+        }
     }
 }
 
@@ -148,6 +151,8 @@ mod tests {
             ("GET", "/_cluster/settings"),
             ("GET", "/_cat/indices/?format=json"),
             ("GET", "/_nodes/stats"),
+            ("GET", "/_search/point_in_time/_all"),
+            ("POST", "/logs/_search/point_in_time?keep_alive=1m"),
             ("GET", "/_all/_stats"),
             ("GET", "/_search?size=0"),
             ("HEAD", "/logs"),
@@ -174,6 +179,7 @@ mod tests {
             ("POST", "/", "not the run's own"),
             ("POST", "/_cluster/reroute", "not the run's own"),
             ("DELETE", "/_search/scroll/_all", "not the run's own"),
+            ("DELETE", "/_search/point_in_time/_all", "not the run's own"),
             ("PUT", "/logs/_alias/all", "not the run's own"),
             ("POST", "/logs/_clone/other", "not the run's own"),
             ("POST", "/_all/_rollover", "not the run's own"),

@@ -9,6 +9,7 @@
 //! | `reader` | values with their places, and what is wrong with them |
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
 //! | `operations`, `composite` | what an operation sends: requests of a load, or steps; steps in streams |
+//! | `points_in_time` | what opens and ends points in time, and searches them |
 //! | `embedded` | what the embedded engine cannot do of an operation, found before anything starts |
 //! | `needless` | settings without which indices are made on it |
 //! | `python` | what the track's own Python registers, which is not run |
@@ -37,6 +38,7 @@ mod needless;
 mod open;
 mod operations;
 mod params;
+mod points_in_time;
 mod python;
 mod reader;
 mod rename;
@@ -218,9 +220,24 @@ pub struct Request {
     /// Whether it counts as an error where it is not answered well, as in a load: it only reads, and so does all of its
     /// composite. Otherwise the run ends, as what comes after it counts on it.
     pub is_counted: bool,
+    /// What it has to do with a point in time, by the name of the operation that opens it.
+    pub point_in_time: Option<PointInTime>,
+    /// The most pages of a search, each of which goes on from the last hit of the one before.
+    pub pages: u32,
     /// The pause between questions whether a merge whose answer did not come in time still goes on; none where such an
     /// answer is an error.
     pub polled: Option<Duration>,
+}
+
+/// What a request of a composite does with a point in time. One that is left open is ended with its composite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PointInTime {
+    /// Opens one under this name.
+    Opens(String),
+    /// Searches it.
+    Searches(String),
+    /// Ends it.
+    Closes(String),
 }
 
 /// What an answer has to say.

@@ -10,6 +10,7 @@ use super::composite;
 use super::context::{Context, Index, NOT_RENAMED, Why};
 use super::embedded;
 use super::live;
+use super::points_in_time;
 use super::reader::{Object, Refusal};
 use super::template_steps;
 use super::templates::kind_of;
@@ -31,14 +32,11 @@ const CONNECTIONS_MAX: u64 = 10_000;
 const NO_DATA_STREAMS: &str = "data streams are not made here";
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
 #[rustfmt::skip]
-const REFUSED: [(&str, &str); 15] = [
+const REFUSED: [(&str, &str); 14] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
     ("downsample", "downsampling is in Elasticsearch from 8.5 on alone"),
     ("sql", "SQL over REST is a plugin of the cluster"),
     ("eql", "EQL is in Elasticsearch alone"),
-    ("paginated-search open-point-in-time close-point-in-time create-point-in-time delete-point-in-time \
-      list-all-point-in-time",
-        "pages after points in time are not sent yet; search with \"pages\" scrolls"),
     ("composite-agg", "pages of composite aggregations are not sent yet"),
     ("create-data-stream delete-data-stream", NO_DATA_STREAMS),
     ("vector-search bulk-vector-data-set warmup-knn-indices train-knn-model delete-knn-model",
@@ -60,13 +58,16 @@ const REFUSED: [(&str, &str); 15] = [
         "machine learning is a plugin of the cluster"),
 ];
 /// Every type that is sent.
-const TYPES: [&str; 22] = [
-    "bulk", "index", "search", "scroll-search", "field-caps", "raw-request", "composite",
-    "create-index", "delete-index", "create-index-template", "delete-index-template",
+const TYPES: [&str; 28] = [
+    "bulk", "index", "search", "scroll-search", "paginated-search", "field-caps", "raw-request",
+    "composite", "create-index", "delete-index", "create-index-template", "delete-index-template",
     "create-composable-template", "delete-composable-template", "create-component-template",
     "delete-component-template", "cluster-health", "refresh", "force-merge", "index-stats",
-    "node-stats", "put-settings", "sleep",
+    "node-stats", "put-settings", "sleep", "open-point-in-time", "create-point-in-time",
+    "close-point-in-time", "delete-point-in-time", "list-all-point-in-time",
 ];
+/// Pages each of which goes on from the last hit of the one before.
+const PAGINATED: &str = "paginated-search";
 
 /// An operation that can be run.
 pub(super) struct Known {
@@ -82,6 +83,21 @@ pub(super) struct Known {
 
 /// Reads an operation of a type, under the name that it has.
 pub(super) fn operation(
+    context: &Context<'_>,
+    name: &str,
+    kind: &str,
+    object: &Object<'_>,
+) -> Result<Known, Refusal> {
+    let known = alone_or_not(context, name, kind, object)?;
+    if kind != "composite" && points_in_time::is_shared(&known.action) {
+        let why = "it means a point in time of others: all of them stand in one composite";
+        return Err(context.reader.refusal(object.at("operation-type"), kind, why.to_owned()));
+    }
+    Ok(known)
+}
+
+/// The same of one that may be a request of a composite.
+fn alone_or_not(
     context: &Context<'_>,
     name: &str,
     kind: &str,
@@ -127,12 +143,14 @@ fn known(
             let (content, documents) = bulk::content(context, object).map_err(refused)?;
             (send(name, content), Some(documents))
         }
-        "search" | "scroll-search" => (search(context, name, object, kind).map_err(refused)?, None),
+        "search" | "scroll-search" | PAGINATED => {
+            (search(context, name, object, kind).map_err(refused)?, None)
+        }
         "field-caps" => (field_caps(context, name, object).map_err(refused)?, None),
         "raw-request" => (raw_request(context, name, object), None),
         "composite" => {
             let read = |kind: &str, object: &Object<'_>| {
-                operation(context, kind, kind, object).map(|known| (known.action, known.timeout))
+                alone_or_not(context, kind, kind, object).map(|known| (known.action, known.timeout))
             };
             (Action::Do(composite::steps(context, object, &read)?), None)
         }
@@ -161,7 +179,8 @@ fn known(
         live::check(&action).map_err(|why| refuse("path", why))?;
     }
     embedded::check(context, kind, object, &mut action)?;
-    let otherwise = if matches!(action, Action::Send(_)) { TIMEOUT } else { STEP_TIMEOUT };
+    let is_load = matches!(action, Action::Send(_)) || kind == PAGINATED;
+    let otherwise = if is_load { TIMEOUT } else { STEP_TIMEOUT };
     let connections = reader.whole(object, "max-connections", 1, CONNECTIONS_MAX);
     let mut timeout = context.seconds(object, "request-timeout", otherwise);
     if context.options.embedded && object.plain("mode") == Some(json!("polling")) {
@@ -237,7 +256,7 @@ fn search(
     let reader = context.reader;
     let own = [
         "index", "body", "cache", "pages", "results-per-page", "response-compression-enabled",
-        "type",
+        "type", "with-point-in-time-from",
     ];
     context.only(object, "a search", &own);
     let index = context.index(object, || match context.indices.as_slice() {
@@ -245,7 +264,8 @@ fn search(
         _ => "_all".to_owned(),
     });
     let mut body = object.plain("body").unwrap_or_else(|| json!({}));
-    let scrolls = object.get("pages").is_some() || kind == "scroll-search";
+    let is_paginated = kind == PAGINATED;
+    let scrolls = !is_paginated && (object.get("pages").is_some() || kind == "scroll-search");
     let mut own: Vec<(&str, String)> = Vec::new();
     if let Some(cache) = reader.bool(object, "cache") {
         own.push(("request_cache", cache.to_string()));
@@ -255,12 +275,14 @@ fn search(
         body.insert("size".to_owned(), json!(size));
     }
     let mut pages = 1;
-    if scrolls {
+    if scrolls || is_paginated {
         pages = match object.plain("pages") {
             Some(Value::String(all)) if all == "all" => u32::MAX,
             None => u32::MAX,
             Some(_) => reader.whole(object, "pages", 1, 1_000_000).unwrap_or(1) as u32,
         };
+    }
+    if scrolls {
         own.push(("scroll", "10s".to_owned()));
         // As in Rally: in the order in which each shard has them.
         if let Some(body) = body.as_object_mut() {
@@ -273,8 +295,22 @@ fn search(
         let why = format!("the embedded engine does not answer it: {error}");
         return Err(("body".to_owned(), why));
     }
-    let (path, body) =
-        (format!("/{index}/_search{}", context.query(object, &own)), body.to_string());
+    let opened_by = reader.text(object, points_in_time::FROM);
+    // A point in time says itself of which indices it is.
+    let of = if opened_by.is_some() { String::new() } else { format!("/{index}") };
+    let path = format!("{of}/_search{}", context.query(object, &own));
+    if is_paginated || opened_by.is_some() {
+        if scrolls {
+            let why = "a scroll has a moment of its own: make it a paginated-search";
+            return Err((points_in_time::FROM.to_owned(), why.to_owned()));
+        }
+        if pages > 1 && body.get("sort").is_none() {
+            let why = "a page goes on from what the last hit before is sorted by: give the body a \"sort\"";
+            return Err(("body".to_owned(), why.to_owned()));
+        }
+        return Ok(points_in_time::search(path, body, opened_by, pages));
+    }
+    let body = body.to_string();
     let content = match scrolls {
         true => Content::Scroll { path, body, pages },
         false => Content::fixed("POST", path, vec![body], Check::Search),
@@ -412,6 +448,9 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
             needed("body", "the settings");
             let body = object.plain("body").unwrap_or_else(|| json!({}));
             one(Request::new("PUT", "/_cluster/settings".to_owned(), Some(body)))
+        }
+        _ if points_in_time::TYPES.contains(&kind) => {
+            one(points_in_time::request(context, kind, object))
         }
         _ => {
             only(&["duration"]);

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Request, Step, Track};
+use super::{Action, PointInTime, Request, Step, Track};
 use crate::load::{Content, Operation};
 
 /// Paths that ask all indices of a cluster unless they name some.
@@ -38,7 +38,10 @@ fn rename_content(content: &mut Content, prefix: &str) {
 }
 
 fn rename_request(request: &mut Request, prefix: &str) {
-    request.path = path(&request.path, prefix);
+    // A point in time says itself of which indices it is.
+    if !matches!(request.point_in_time, Some(PointInTime::Searches(_))) {
+        request.path = path(&request.path, prefix);
+    }
     lasting_settings(request);
 }
 
@@ -62,7 +65,8 @@ fn path(path: &str, prefix: &str) -> String {
         path.split_once('?').map_or((path, None), |(bare, query)| (bare, Some(query)));
     let mut parts: Vec<String> = bare.split('/').map(str::to_owned).collect();
     let first = parts.get(1).cloned().unwrap_or_default();
-    if OF_ALL.contains(&first.as_str()) && parts.get(2).map(String::as_str) != Some("scroll") {
+    let of_no_index = |below: &String| ["scroll", "point_in_time"].contains(&below.as_str());
+    if OF_ALL.contains(&first.as_str()) && !parts.get(2).is_some_and(of_no_index) {
         parts.insert(1, format!("{prefix}*"));
     } else if first == "_cluster" && parts.get(2).map(String::as_str) == Some("health") {
         let index =
@@ -98,6 +102,8 @@ mod tests {
             ("/_all/_stats", "/n-*/_stats"),
             ("/_search?size=0", "/n-*/_search?size=0"),
             ("/_search/scroll", "/_search/scroll"),
+            ("/_search/point_in_time/_all", "/_search/point_in_time/_all"),
+            ("/_all/_search/point_in_time?a=b", "/n-*/_search/point_in_time?a=b"),
             ("/_cluster/health/pmc?x=y", "/_cluster/health/n-pmc?x=y"),
             ("/_cluster/health", "/_cluster/health/n-*"),
             ("/_cluster/settings", "/_cluster/settings"),
@@ -106,6 +112,15 @@ mod tests {
         ] {
             assert_eq!(path(was, "n-"), is, "{was}");
         }
+    }
+
+    #[test]
+    fn a_search_at_a_point_in_time_names_no_index() {
+        let point_in_time = Some(PointInTime::Searches("p".to_owned()));
+        let search = Request::new("GET", "/_search".to_owned(), None);
+        let mut request = Request { point_in_time, ..search };
+        rename_request(&mut request, "n-");
+        assert_eq!(request.path, "/_search");
     }
 
     #[test]

@@ -181,6 +181,47 @@ fn a_track_runs_in_virtual_time_and_the_seed_decides() {
     assert!(one["changes"].to_string().contains("counts all documents"), "{}", one["changes"]);
 }
 
+/// Each of two shards has one view at a time: whatever is left open would be an error of what follows.
+#[test]
+fn points_in_time_are_searched_page_by_page_and_none_is_left_open() {
+    let several = r#"{ "operation": "several", "iterations": 3 },"#;
+    let views = r#"{ "name": "views", "operation": { "operation-type": "put-settings",
+        "body": { "persistent": { "search.max_open_pit_context": 2 } } } },"#;
+    let composite = r#"{ "name": "several", "iterations": 3,
+        "operation": { "operation-type": "composite", "requests": [
+            { "operation-type": "open-point-in-time", "name": "opened", "index": "orders" },
+            { "operation-type": "paginated-search", "with-point-in-time-from": "opened",
+              "pages": "all", "results-per-page": 150,
+              "body": { "sort": [ "count" ], "query": { "match_all": {} } } }
+        ] } },"#;
+    let at_points = format!("{views} {composite}");
+    let shop = Shop::new().with("challenges/default.json", several, &at_points);
+    for place in ["embedded", "virtual"] {
+        check_figures(&json(&shop.run(&["--json", "--on", place])), 1);
+    }
+}
+
+#[test]
+fn points_in_time_are_opened_by_the_api_of_the_cluster_and_ended() {
+    let requests = r##""requests": [
+        { "operation-type": "open-point-in-time", "name": "opened", "index": "orders" },
+        { "operation-type": "paginated-search", "with-point-in-time-from": "opened", "pages": 2,
+          "body": { "sort": [ "count" ] } } ],
+        "#was": ["##;
+    for release in ["elasticsearch-7.10", "opensearch-2"] {
+        let cluster = Cluster::start_as(release, 1);
+        let shop = Shop::new();
+        shop.change("operations/default.json", "\"requests\": [", requests);
+        let tasks = ["--include-tasks", "create-index,index-append,refresh-after-index,several"];
+        let there = ["--on", cluster.url(), "--allow-changes", "--json"];
+        let found = json(&shop.run(&[&there[..], &tasks].concat()));
+        let several = found["loads"].as_array().unwrap().last().unwrap();
+        assert_eq!((&several["operation"], &several["failed"]), (&"several".into(), &0.into()));
+        let left = cluster.ask("GET", "/_search/point_in_time/_all", "");
+        assert_eq!(left["pits"].as_array().map(Vec::len), Some(0), "{left}");
+    }
+}
+
 #[test]
 fn what_cannot_be_run_is_said_with_its_place_before_anything_starts() {
     let shop = Shop::new();

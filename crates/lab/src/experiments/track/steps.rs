@@ -13,6 +13,8 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use world::{Env, Time};
 
+use super::failures::{failure_of, is_unreachable, status_of};
+use super::points::Points;
 use crate::error::{Error, Result};
 use crate::load::{Failure, Live, Load, Next, Recorder, Sample, Starts};
 use crate::track::{Condition, Request, Step, Task};
@@ -53,9 +55,10 @@ pub(super) async fn go_through(
 ) -> Result<LoadFigures> {
     let starts = RefCell::new(Starts::new(load, env.now()));
     let recorder = RefCell::new(Recorder::new(load));
+    let points = Points::new(asker.is_elasticsearch());
     let between_clients = load.ramp_up / load.clients.max(1);
     let client = |number: u32| {
-        let (starts, recorder) = (&starts, &recorder);
+        let (starts, recorder, points) = (&starts, &recorder, &points);
         async move {
             if !wait_until(env, env.now() + between_clients * number, live).await {
                 return Ok(());
@@ -70,7 +73,8 @@ pub(super) async fn go_through(
                 }
                 let started = env.now();
                 let room = Semaphore::new(task.connections.unwrap_or(Semaphore::MAX_PERMITS));
-                let through = Through { env, asker, task: &task.name, live, room: &room, nodes };
+                let (task, room) = (&task.name, &room);
+                let through = Through { env, asker, task, live, room, nodes, points, number };
                 let (bytes, outcome) = match all(&through, steps).await {
                     Ok(bytes) => (bytes, Ok(())),
                     Err(Lost::Request(failure)) => (0, Err(failure)),
@@ -92,7 +96,8 @@ pub(super) async fn go_through(
                     outcome,
                 };
                 recorder.borrow_mut().record(&sample);
-                free = ended;
+                // What is left to be ended is no part of the request.
+                free = if points.end_left(asker, Some(number)).await { env.now() } else { ended };
             }
         }
     };
@@ -102,12 +107,14 @@ pub(super) async fn go_through(
         starts.borrow_mut().interrupt(env.now());
         std::future::pending::<()>().await;
     };
-    tokio::select! {
+    let done = tokio::select! {
         biased;
         // The others are not waited for where one fails: the next start of one may be an hour away.
-        done = try_join_all((0..load.clients).map(client)) => drop(done?),
-        () = ended => {}
-    }
+        done = try_join_all((0..load.clients).map(client)) => done.map(drop),
+        () = ended => Ok(()),
+    };
+    points.end_left(asker, None).await;
+    done?;
     if live.is_stopped() {
         starts.borrow_mut().interrupt(env.now());
     }
@@ -143,6 +150,9 @@ struct Through<'a> {
     room: &'a Semaphore,
     /// How many nodes were started for the track.
     nodes: Option<u32>,
+    points: &'a Points,
+    /// The client's.
+    number: u32,
 }
 
 impl Through<'_> {
@@ -180,14 +190,32 @@ fn all<'a>(through: &'a Through<'a>, steps: &'a [Step]) -> LocalBoxFuture<'a, Re
 
 /// Sends the request of a step. Where a health is waited for that cannot come, that is said at once.
 async fn answered(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
-    match &request.condition {
+    let answer = match &request.condition {
         Some(Condition::Health { status, .. }) if status == "green" => tokio::select! {
             biased;
             done = sent(through, request) => done,
             why = in_vain(through, &request.path) => Err(ended(through, request, why)),
         },
+        _ if request.point_in_time.is_some() || request.pages > 1 => {
+            return paged(through, request).await;
+        }
         _ => sent(through, request).await,
+    };
+    Ok(answer?.len() as u64)
+}
+
+/// Sends a request about a point in time, or one for each page of a search.
+async fn paged(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
+    let (points, number) = (through.points, through.number);
+    let wrong = |why| ended(through, request, why);
+    let mut next = Some(points.first(number, request).map_err(wrong)?);
+    let mut bytes = 0;
+    while let Some(asked) = next {
+        let answer = sent(through, &asked).await?;
+        bytes += answer.len() as u64;
+        next = points.next(number, request, asked, &answer).map_err(wrong)?;
     }
+    Ok(bytes)
 }
 
 /// The end of the run by a step that was not done.
@@ -196,8 +224,9 @@ fn ended(through: &Through<'_>, request: &Request, why: String) -> Lost {
     Lost::from(Error::Task { task, method, path, why })
 }
 
-/// Sends the request of a step, again and again where that is wanted.
-async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
+/// Sends the request of a step, again and again where that is wanted; the last answer, or nothing in place of an error
+/// that is as good.
+async fn sent(through: &Through<'_>, request: &Request) -> Result<Bytes, Lost> {
     let body = match &request.body {
         None => Bytes::new(),
         Some(Value::String(text)) => Bytes::from(text.clone()),
@@ -222,12 +251,10 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                 }
                 Err(failure) => failure.to_string(),
                 Ok(()) => {
-                    let Some(condition) = &request.condition else {
-                        return Ok(answer.body.len() as u64);
-                    };
+                    let Some(condition) = &request.condition else { return Ok(answer.body) };
                     let said: Value = answer.json().map_err(Error::from)?;
                     if condition.holds(&said) {
-                        return Ok(answer.body.len() as u64);
+                        return Ok(answer.body);
                     }
                     if let Some(name) =
                         condition.missing(&said).filter(|_| attempt >= TRIES_FOR_NOTHING)
@@ -244,8 +271,10 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                 // What is wrong about a request stays so.
                 let stays = matches!(status, Some(400..=403 | 405..=407 | 409..=428 | 430..=499));
                 match status {
-                    Some(404) if request.may_be_missing => return Ok(0),
-                    Some(status) if request.check.judge(status, b"").is_ok() => return Ok(0),
+                    Some(404) if request.may_be_missing => return Ok(Bytes::new()),
+                    Some(status) if request.check.judge(status, b"").is_ok() => {
+                        return Ok(Bytes::new());
+                    }
                     _ if request.is_counted && (is_last || stays) && !is_unreachable(&error) => {
                         return Err(Lost::Request(failure_of(&error)));
                     }
@@ -327,14 +356,14 @@ fn health_in_words(health: &Value, nodes: Option<u32>) -> String {
 }
 
 /// Waits for a merge whose answer did not come in time: until no merge that goes on names the first of its indices.
-async fn until_merged(through: &Through<'_>, path: &str, every: Duration) -> Result<u64, Lost> {
+async fn until_merged(through: &Through<'_>, path: &str, every: Duration) -> Result<Bytes, Lost> {
     let index = path.split(['/', ',']).nth(1).unwrap_or_default();
     loop {
         through.pause(every).await?;
         let asked = through.asker.ask("GET", MERGES, Bytes::new()).await;
         // Where this is not answered well, nobody knows: it is asked again.
         if asked.and_then(|answer| answer.json()).is_ok_and(|tasks| !is_merging(&tasks, index)) {
-            return Ok(0);
+            return Ok(Bytes::new());
         }
     }
 }
@@ -347,50 +376,6 @@ fn is_merging(tasks: &Value, index: &str) -> bool {
         let said = task["description"].as_str().unwrap_or_default();
         said.split(['[', ',', ' ', ']']).any(|name| name == index)
     })
-}
-
-/// What the last of several hosts did.
-fn last_of(error: &clusters::Error) -> &clusters::Error {
-    match error {
-        clusters::Error::NoHost { tried } => tried.last().map_or(error, last_of),
-        other => other,
-    }
-}
-
-/// Whether nobody is there to be asked. As in Rally, that ends the run.
-fn is_unreachable(error: &clusters::Error) -> bool {
-    match error {
-        clusters::Error::Connection { .. } | clusters::Error::Peer { .. } => true,
-        clusters::Error::NoHost { tried } => tried.iter().all(is_unreachable),
-        _ => false,
-    }
-}
-
-/// Status and type of an answer that is an error.
-fn status_of(error: &clusters::Error) -> Option<(u16, &str)> {
-    match last_of(error) {
-        clusters::Error::Refused { status, kind, .. } => Some((*status, kind.as_str())),
-        clusters::Error::Unauthorized { .. } => Some((401, "")),
-        clusters::Error::Forbidden { .. } => Some((403, "")),
-        _ => None,
-    }
-}
-
-/// Why a request was not answered well, as loads count it.
-fn failure_of(error: &clusters::Error) -> Failure {
-    if let Some((status, kind)) = status_of(error) {
-        let reason = match last_of(error) {
-            clusters::Error::Refused { reason, .. } => reason.as_str(),
-            _ => "",
-        };
-        return Failure::refused(status, kind, reason);
-    }
-    match last_of(error) {
-        clusters::Error::Timeout { .. } => Failure::NoAnswer,
-        clusters::Error::Broken { .. } => Failure::Closed,
-        clusters::Error::TooLarge { .. } => Failure::Malformed,
-        _ => Failure::Unreachable,
-    }
 }
 
 #[cfg(test)]
@@ -472,7 +457,10 @@ mod tests {
             let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
             let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
             let (env, asker, live, room) = (&env, &asker, &Live::default(), &Semaphore::new(1));
-            go(&Through { env, asker, task: "x", live, room, nodes: None }).await;
+            let points = &Points::new(false);
+            let through =
+                Through { env, asker, task: "x", live, room, nodes: None, points, number: 0 };
+            go(&through).await;
         });
     }
 
@@ -564,24 +552,5 @@ mod tests {
             assert_eq!((goes_on, env.now().as_secs_f64()), (false, 5.0));
             assert!(!wait_until(&env, hour, &live).await, "what was told before is known");
         });
-    }
-
-    #[test]
-    fn what_the_last_host_said_counts_and_where_there_is_none_the_run_ends() {
-        let lost = || clusters::Error::Connection {
-            address: "a".to_owned(),
-            source: std::io::Error::other("refused"),
-        };
-        let busy = clusters::Error::Refused {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            status: 503,
-            kind: "busy".to_owned(),
-            reason: String::new(),
-        };
-        let one = clusters::Error::NoHost { tried: vec![lost(), busy] };
-        assert_eq!(failure_of(&one).to_string(), "503 busy");
-        assert!(!is_unreachable(&one));
-        assert!(is_unreachable(&clusters::Error::NoHost { tried: vec![lost(), lost()] }));
     }
 }

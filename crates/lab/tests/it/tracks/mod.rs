@@ -2,6 +2,7 @@
 
 mod declared;
 mod files;
+mod points_in_time;
 mod tasks;
 mod templates;
 

@@ -23,13 +23,13 @@ fn ran(tasks: &str) -> (Result<(), Error>, RunDir) {
 }
 
 #[track_caller]
-fn complete(tasks: &str) -> RunDir {
+pub(super) fn complete(tasks: &str) -> RunDir {
     let (ended, run) = ran(tasks);
     ended.unwrap();
     run
 }
 
-fn load<'a>(run: &'a RunDir, name: &str) -> &'a LoadFigures {
+pub(super) fn load<'a>(run: &'a RunDir, name: &str) -> &'a LoadFigures {
     run.rows[0].loads.iter().find(|load| load.operation == name).unwrap()
 }
 
