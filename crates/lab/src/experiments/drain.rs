@@ -4,7 +4,6 @@
 //! Of a cluster that was there before the run only the plan's indices leave, by the same setting of each index: all
 //! others stay where their owner has them.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +11,7 @@ use record::Row;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption, Variant};
+use crate::plan::{DeclaredStep, LEADER, Needs, Variant};
 use crate::runner::{
     Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery, fill_and_digest,
 };
@@ -31,17 +30,10 @@ pub(crate) struct DrainNodes;
 
 impl DrainNodes {
     pub(crate) const STEP: DeclaredStep = DeclaredStep {
-        options: &[StepOption { name: NODES, bounds: drained }],
         spoils_indices: |_| true,
         changes_settings: true,
         ..DeclaredStep::new("drain", Needs::OneCluster)
     };
-}
-
-/// How many nodes may be drained: the first node manages and stays.
-fn drained(leader: Cluster) -> (String, RangeInclusive<i64>) {
-    let what = format!("nodes to drain of {}, of which the first stays", leader.nodes);
-    (what, 1..=i64::from(leader.nodes) - 1)
 }
 
 #[async_trait(?Send)]

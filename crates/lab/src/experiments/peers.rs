@@ -1,15 +1,13 @@
 //! `recover_peers`: copies of a cluster recover from copies of the same cluster. Either every index gets one replica
 //! more, or nodes restart one after another, each with an empty disk.
 
-use std::ops::RangeInclusive;
-
 use async_trait::async_trait;
 use clusters::FaultKind;
 use record::Row;
 use serde_json::json;
 
 use crate::error::{Error, Result};
-use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
+use crate::plan::{DeclaredStep, LEADER, Needs};
 use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
 
 /// The option with the number of nodes that restart; without it replicas are added.
@@ -22,17 +20,10 @@ pub(crate) struct RecoverPeers;
 
 impl RecoverPeers {
     pub(crate) const STEP: DeclaredStep = DeclaredStep {
-        options: &[StepOption { name: RESTART, bounds: restarts }],
         spoils_indices: |step| step.options.contains_key(RESTART),
         changes_settings: true,
         ..DeclaredStep::new("recover_peers", Needs::OneCluster)
     };
-}
-
-/// How many nodes may restart: the first node manages and stays up.
-fn restarts(leader: Cluster) -> (String, RangeInclusive<i64>) {
-    let what = format!("restart on {} nodes, of which the first stays up", leader.nodes);
-    (what, 1..=i64::from(leader.nodes) - 1)
 }
 
 #[async_trait(?Send)]

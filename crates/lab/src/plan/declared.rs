@@ -1,10 +1,7 @@
 //! What an experiment declares of the step that it measures variants in: enough for a plan to be read and checked.
 
-use std::ops::RangeInclusive;
-
 use super::resolved::Resolved;
 use super::step::Measured;
-use super::topology::Cluster;
 
 /// All that plans need to know of the steps that variants are measured in. Experiments know their steps, plans do not.
 pub type DeclaredSteps = [&'static DeclaredStep];
@@ -12,12 +9,10 @@ pub type DeclaredSteps = [&'static DeclaredStep];
 /// A step that variants are measured in.
 #[derive(Debug)]
 pub struct DeclaredStep {
-    /// The name in plans.
+    /// The name in plans. Its options are in `keys/steps.rs`.
     pub name: &'static str,
     /// What the rest of the plan has to have.
     pub needs: Needs,
-    /// Its options.
-    pub options: &'static [StepOption],
     /// When writers of `index_in_background` begin.
     pub writers: Writers,
     /// Whether documents are copied in it, so that there is something to verify.
@@ -35,13 +30,11 @@ pub struct DeclaredStep {
 }
 
 impl DeclaredStep {
-    /// A step that goes with every plan that has what it needs, without options or actions, and takes the indices as
-    /// they are.
+    /// A step that goes with every plan that has what it needs, without actions, and takes the indices as they are.
     pub const fn new(name: &'static str, needs: Needs) -> Self {
         DeclaredStep {
             name,
             needs,
-            options: &[],
             writers: Writers::Throughout,
             copies: true,
             changes_settings: false,
@@ -77,13 +70,4 @@ pub enum Writers {
     Throughout,
     /// When its experiment has them begin.
     Later,
-}
-
-/// An option of a step, a whole number.
-#[derive(Debug)]
-pub struct StepOption {
-    /// The name in plans.
-    pub name: &'static str,
-    /// What messages call it, and its bounds, with a leader of so many nodes.
-    pub bounds: fn(Cluster) -> (String, RangeInclusive<i64>),
 }

@@ -11,51 +11,13 @@ use super::keys::Holds::{
     self, Anything, Number, Rate, Settings, Size, Steps, Table, Tables, Text, Texts, Time,
     TimeOrRequests, Whole,
 };
-use super::keys::{NONE, Section, needed, optional};
+use super::keys::{NONE, Section, needed, optional, tables};
 
 /// Settings or columns: names and values with their places.
 pub(super) type Values = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// Parameters of the virtual world by name.
 pub(super) type Parameters = BTreeMap<Spanned<String>, ParameterTable>;
-
-/// What a type says is wrong with a table, if anything is.
-#[cfg(test)]
-type Refuses = fn(toml::de::Deserializer<'static>) -> Option<toml::de::Error>;
-
-/// The name of a key: that of its field, unless that stands beside it.
-macro_rules! name {
-    ($field:ident) => {
-        stringify!($field)
-    };
-    ($field:ident $name:literal) => {
-        $name
-    };
-}
-
-/// Makes a type and a section of each table. A key is `field: what the type has = what the section says of it`.
-macro_rules! tables {
-    ($($type:ident $section:ident: $title:literal, $about:literal {
-        $($(#[$default:meta])? $field:ident $($name:literal)?: $holds:ty = $key:ident($($said:expr),*);)*
-    })*) => {
-        $(
-            #[derive(Clone, Debug, Deserialize)]
-            pub(super) struct $type {
-                $($(#[$default])? $(#[serde(rename = $name)])? pub(super) $field: $holds,)*
-            }
-
-            pub(super) static $section: Section = Section {
-                title: $title,
-                about: $about,
-                keys: &[$($key(name!($field $($name)?), $($said),*)),*],
-            };
-        )*
-
-        #[cfg(test)]
-        pub(super) static TYPES: &[(&Section, Refuses)] =
-            &[$((&$section, |table| $type::deserialize(table).err())),*];
-    };
-}
 
 tables! {
     Document PLAN: "The plan", "Keys above the first table." {

@@ -55,7 +55,7 @@ pub(crate) use bundled::all_resolved;
 pub use bundled::{Bundled, bundled};
 pub use by_world::ByWorld;
 pub use corpus::CorpusUse;
-pub use declared::{DeclaredStep, DeclaredSteps, Needs, StepOption, Writers};
+pub use declared::{DeclaredStep, DeclaredSteps, Needs, Writers};
 pub use fault::Fault;
 pub(crate) use fault::LINK;
 pub use file::Plan;

@@ -8,7 +8,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{Holds, Key, STEPS, Section};
+use super::steps::section_of;
+use super::{Holds, Key, Section};
 use crate::choices::unknown;
 use crate::plan::document::PLAN;
 
@@ -170,8 +171,7 @@ impl Check<'_> {
         for entry in steps.iter_mut() {
             let DeValue::Table(step) = entry.get_mut() else { continue };
             for (name, mut value) in std::mem::take(step) {
-                let section = STEPS.iter().find(|section| section.title == *name.get_ref());
-                match (section, value.get_mut()) {
+                match (section_of(name.get_ref()), value.get_mut()) {
                     (Some(section), DeValue::Table(options)) => self.options(section, options),
                     (_, DeValue::String(_)) => {}
                     // A wait has one option, so its value may stand alone.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Holds, Key, STEPS, Section};
+use super::steps::STEPS;
+use super::{Holds, Key, Section};
 use crate::plan::document::PLAN;
 
 const HEAD: &str = "\

@@ -10,13 +10,16 @@
 mod check;
 mod markdown;
 #[rustfmt::skip]
-mod steps;
+pub(super) mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
+
+use super::topology::Cluster;
+
 pub(super) use check::{Checked, check};
 pub use markdown::markdown;
-pub(super) use steps::{STEPS, options_of};
 
 /// The default of a key without which nothing is done.
 pub(super) const NONE: &str = "none";
@@ -40,7 +43,12 @@ pub(super) struct Key {
     /// A value as a file writes it.
     pub(super) example: &'static str,
     pub(super) about: &'static str,
+    /// Of an option of a step that is measured.
+    pub(super) bounds: Option<Bounds>,
 }
+
+/// What messages call a whole number, and its bounds, with a leader of so many nodes.
+pub(super) type Bounds = fn(Cluster) -> (String, RangeInclusive<i64>);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Holds {
@@ -126,7 +134,7 @@ pub(super) const fn needed(
     example: &'static str,
     about: &'static str,
 ) -> Key {
-    Key { name, holds, default: None, example, about }
+    Key { name, holds, default: None, example, about, bounds: None }
 }
 
 pub(super) const fn optional(
@@ -136,5 +144,41 @@ pub(super) const fn optional(
     example: &'static str,
     about: &'static str,
 ) -> Key {
-    Key { name, holds, default: Some(default), example, about }
+    Key { name, holds, default: Some(default), example, about, bounds: None }
 }
+
+/// Makes a type and a section of each table. A key is `field: what the type has = what the section says of it`, by the
+/// name of its field, unless another one stands beside that.
+macro_rules! tables {
+    (@name $field:ident) => {
+        stringify!($field)
+    };
+    (@name $field:ident $name:literal) => {
+        $name
+    };
+    ($($type:ident $section:ident: $title:literal, $about:literal {
+        $($(#[$default:meta])? $field:ident $($name:literal)?: $holds:ty = $key:ident($($said:expr),*);)*
+    })*) => {
+        $(
+            #[derive(Clone, Debug, Deserialize)]
+            pub(in crate::plan) struct $type {
+                $($(#[$default])? $(#[serde(rename = $name)])? pub(in crate::plan) $field: $holds,)*
+            }
+
+            pub(in crate::plan) static $section: Section = Section {
+                title: $title,
+                about: $about,
+                keys: &[$($key(tables!(@name $field $($name)?), $($said),*)),*],
+            };
+        )*
+
+        #[cfg(test)]
+        pub(in crate::plan) static TYPES: &[(&Section, $crate::plan::keys::Refuses)] =
+            &[$((&$section, |table| $type::deserialize(table).err())),*];
+    };
+}
+pub(super) use tables;
+
+/// What a type says is wrong with a table, if anything is.
+#[cfg(test)]
+pub(super) type Refuses = fn(toml::de::Deserializer<'static>) -> Option<toml::de::Error>;

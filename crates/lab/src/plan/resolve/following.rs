@@ -4,16 +4,16 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clusters::FaultKind;
-use toml::Spanned;
 
-use super::step_text::{Around, StepText};
+use super::step_text::{Around, StepText, full_alone};
 use crate::choices::unknown;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::plan::action::{Action, Pattern, RandomRestarts, Searching};
 use crate::plan::by_world::ByWorld;
 use crate::plan::document::FaultTable;
 use crate::plan::file::Plan;
 use crate::plan::index::Index;
+use crate::plan::keys::steps as options;
 use crate::plan::topology::{FOLLOWER, LEADER};
 
 const OPERATIONS: RangeInclusive<i64> = 1..=1_000_000_000_000;
@@ -25,7 +25,7 @@ const SEARCH_CLIENTS: RangeInclusive<i64> = 1..=1000;
 /// The name of a pattern that has none of its own.
 const PATTERN: &str = "narrows";
 
-/// How an action is read. Its options are in `keys/steps.rs`.
+/// How an action is made of its options, which are in `keys/steps.rs`.
 pub(super) struct ActionForm {
     pub(super) name: &'static str,
     pub(super) read: fn(&StepText<'_>, Around<'_>) -> Result<Action>,
@@ -35,13 +35,7 @@ pub(super) struct ActionForm {
 pub(super) const ACTIONS: [ActionForm; 9] = [
     ActionForm { name: "auto_follow", read: |step, _| step.pattern().map(Action::AutoFollow) },
     ActionForm { name: "stop_indexing", read: |_, _| Ok(Action::StopIndexing) },
-    ActionForm {
-        name: "wait",
-        read: |step, _| {
-            let lasts = step.lasts("lasts")?;
-            lasts.map(Action::Wait).ok_or_else(|| step.lacks("{ wait = \"30s\" }"))
-        },
-    },
+    ActionForm { name: "wait", read: |step, _| step.wait() },
     ActionForm {
         name: "wait_for_documents",
         read: |step, around| step.documents(around.scale).map(Action::WaitForDocuments),
@@ -94,33 +88,39 @@ impl Plan {
 }
 
 impl StepText<'_> {
-    /// The error that an option is missing, with an example that has all of them.
-    fn lacks(&self, example: &str) -> Error {
-        self.wrong(format!("write it out, as {example}"))
+    fn wait(&self) -> Result<Action> {
+        let lacks = match self.has("full") {
+            true => full_alone("lasts"),
+            false => "write it out, as { wait = \"30s\" }".to_owned(),
+        };
+        let options::Wait { lasts, full } = self.options(&lacks)?;
+        self.times(["lasts", "full"], lasts, full).map(Action::Wait)
     }
 
     fn wait_for_lag(&self) -> Result<Action> {
-        let example = "{ wait_for_lag = { under = 1000, within = \"5m\" } }";
-        let under = self.whole("under").ok_or_else(|| self.lacks(example))?;
-        let within = self.lasts("within")?.unwrap_or(ByWorld::both(WITHIN));
-        let under = self.plan.number("under", &under, OPERATIONS)?;
+        let lacks = "write it out, as { wait_for_lag = { under = 1000, within = \"5m\" } }";
+        let options::WaitForLag { under, within, full } = self.options(lacks)?;
+        let within = self.lasts("within", within, full)?.unwrap_or(ByWorld::both(WITHIN));
+        let under = self.plan.number("under", &self.here(under), OPERATIONS)?;
         Ok(Action::WaitForLag { under, within })
     }
 
     fn fault(&self, nodes: &[String]) -> Result<Action> {
-        let example = "{ fault = { kind = \"kill\", node = \"follower\", lasts = \"30s\" } }";
+        let lacks = "write it out, as { fault = { kind = \"kill\", node = \"follower\", lasts = \"30s\" } }";
+        let options::Fault { kind, node, factor, processes, free, by, lasts, full } =
+            self.options(lacks)?;
         let table = FaultTable {
-            node: self.text("node"),
-            kind: self.text("kind").ok_or_else(|| self.lacks(example))?,
-            factor: self.number("factor"),
-            processes: self.whole("processes"),
-            free: self.text("free"),
-            by: self.text("by"),
+            node: node.map(|node| self.here(node)),
+            kind: self.here(kind),
+            factor: factor.map(|factor| self.here(factor)),
+            processes: processes.map(|processes| self.here(processes)),
+            free: free.map(|free| self.here(free)),
+            by: by.map(|by| self.here(by)),
             at: None,
             lasts: None,
         };
         let fault = self.plan.fault(&table, nodes)?;
-        let lasts = self.lasts("lasts")?;
+        let lasts = self.lasts("lasts", lasts, full)?;
         if lasts.is_none() && table.kind.get_ref() != "clock" {
             return Err(self.wrong("say how long the fault lasts: lasts = \"30s\""));
         }
@@ -128,68 +128,67 @@ impl StepText<'_> {
     }
 
     fn pattern(&self) -> Result<Pattern> {
-        let example =
+        let lacks =
             "say which indices are followed, as { auto_follow = { patterns = [\"logs-*\"] } }";
+        let options::AutoFollow { name, patterns, exclude } = self.options(lacks)?;
         Ok(Pattern {
-            name: self.text("name").map_or_else(|| PATTERN.to_owned(), Spanned::into_inner),
-            patterns: self.texts("patterns")?.ok_or_else(|| self.wrong(example))?,
-            exclude: self.texts("exclude")?.unwrap_or_default(),
+            name: name.unwrap_or_else(|| PATTERN.to_owned()),
+            patterns: self.names("patterns", patterns)?,
+            exclude: exclude.map_or(Ok(Vec::new()), |names| self.names("exclude", names))?,
         })
     }
 
     fn restarts(&self) -> Result<RandomRestarts> {
-        let example = "write it out, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
+        let lacks = "write it out, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
+        let options::RestartAtRandom { cluster, nodes, kind, every, pause, full } =
+            self.options(lacks)?;
         let clusters = ["no cluster is called", "Clusters"];
-        let cluster = self.one_of("cluster", &[LEADER, FOLLOWER], clusters)?;
-        let cluster = cluster.ok_or_else(|| self.wrong(example))?;
+        let cluster = self.one_of(cluster, &[LEADER, FOLLOWER], clusters)?;
         let choices = ["no choice of nodes is called", "Choices"];
-        let nodes = self.one_of("nodes", &["all", "any"], choices)?;
+        let nodes = nodes.map(|nodes| self.one_of(nodes, &["all", "any"], choices)).transpose()?;
         let kinds = ["no restart is called", "Kinds"];
-        let kind = self.one_of("kind", &["kill", "stop", "any"], kinds)?;
-        let kind = match kind.as_deref() {
+        let kind = kind.map(|kind| self.one_of(kind, &["kill", "stop", "any"], kinds));
+        let kind = match kind.transpose()?.as_deref() {
             Some("kill") => Some(FaultKind::Kill),
             Some("stop") => Some(FaultKind::Stop),
             _ => None,
         };
-        let full = self.full(&["every", "pause"])?;
-        let lasts = |key: &str| {
-            let real = self.time(key)?.ok_or_else(|| self.wrong(example))?;
-            let full = full.as_ref().map(|full| full.time(key)).transpose()?.flatten();
-            Ok::<_, Error>(ByWorld { real, full: full.unwrap_or(real) })
-        };
+        let full = full.map(|full| self.full(&options::FULL_RESTARTS, full, lacks)).transpose()?;
+        let [full_every, full_pause] =
+            full.map_or([None, None], |full: options::FullRestarts| [full.every, full.pause]);
         Ok(RandomRestarts {
             cluster,
             all: nodes.as_deref() == Some("all"),
             kind,
-            every: lasts("every")?,
-            pause: lasts("pause")?,
+            every: self.times(["every", "every"], every, full_every)?,
+            pause: self.times(["pause", "pause"], pause, full_pause)?,
         })
     }
 
-    /// One of the words that are known, where the option is given.
-    fn one_of(&self, key: &str, known: &[&str], [said, all]: [&str; 2]) -> Result<Option<String>> {
-        let checked = self.text(key).map(|word| match known.contains(&word.get_ref().as_str()) {
-            true => Ok(word.into_inner()),
-            false => Err(self.wrong(unknown(said, word.get_ref(), all, known))),
-        });
-        checked.transpose()
+    /// The word, if it is one of those that are known.
+    fn one_of(&self, word: String, known: &[&str], [said, all]: [&str; 2]) -> Result<String> {
+        match known.contains(&word.as_str()) {
+            true => Ok(word),
+            false => Err(self.wrong(unknown(said, &word, all, known))),
+        }
     }
 
     fn searching(&self) -> Result<Searching> {
-        let clients = self.whole("clients").unwrap_or(Spanned::new(0..0, 1));
+        // None of them is needed.
+        let options::SearchInBackground { clients, pause } = self.options("")?;
+        let clients = self.here(clients.unwrap_or(1));
         let clients = self.plan.number("clients", &clients, SEARCH_CLIENTS)?;
-        let pause = self.time("pause")?.unwrap_or(SEARCH_PAUSE);
+        let pause = pause.map_or(Ok(SEARCH_PAUSE), |pause| self.time("pause", pause))?;
         Ok(Searching { clients, pause })
     }
 
     fn documents(&self, scale: f64) -> Result<ByWorld<u64>> {
-        let example = "say how many, as { wait_for_documents = { written = 100_000 } }";
-        let written = self.whole("written").ok_or_else(|| self.wrong(example))?;
-        let full = self.whole("full");
-        let full = full.as_ref().unwrap_or(&written);
+        let lacks = "say how many, as { wait_for_documents = { written = 100_000 } }";
+        let options::WaitForDocuments { written, full } = self.options(lacks)?;
+        let full = self.here(full.unwrap_or(written));
         Ok(ByWorld {
-            real: self.plan.scaled("written", &written, OPERATIONS, scale)?,
-            full: self.plan.scaled("full", full, OPERATIONS, scale)?,
+            real: self.plan.scaled("written", &self.here(written), OPERATIONS, scale)?,
+            full: self.plan.scaled("full", &full, OPERATIONS, scale)?,
         })
     }
 }

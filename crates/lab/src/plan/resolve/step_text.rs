@@ -1,17 +1,18 @@
 //! One entry of `steps` with its options, as it is written.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use toml::{Spanned, Value};
+use serde::de::DeserializeOwned;
+use toml::{Spanned, Table, Value};
 
 use super::together::every;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::plan::by_world::ByWorld;
 use crate::plan::file::Plan;
-use crate::plan::keys::{STEPS, options_of};
+use crate::plan::keys::steps::section_of;
+use crate::plan::keys::{Key, Section};
 use crate::plan::topology::Cluster;
 
 /// Updates and deletes need documents that were written before.
@@ -34,112 +35,132 @@ pub(super) struct StepText<'a> {
     pub(super) plan: &'a Plan,
     entry: &'a Spanned<Value>,
     pub(super) name: &'a str,
-    options: BTreeMap<&'a str, &'a Value>,
+    /// What its options can be.
+    pub(super) keys: &'static [Key],
+    options: Table,
 }
 
 impl<'a> StepText<'a> {
     pub(super) fn read(plan: &'a Plan, entry: &'a Spanned<Value>) -> Result<StepText<'a>> {
-        let wrong = |message: String| plan.error(entry.span(), message);
-        let (name, options) = name_and_options(entry).map_err(wrong)?;
-        if !STEPS.iter().any(|step| step.title == name) {
+        let (name, options) =
+            name_and_options(entry).map_err(|why| plan.error(entry.span(), why))?;
+        let Some(section) = section_of(name) else {
             // The name is what is wrong, and it is told by whoever knows the steps.
-            return Ok(StepText { plan, entry, name, options: BTreeMap::new() });
-        }
-        let known = options_of(name);
-        let checked = options.keys().map(|key| {
-            if known.contains(key) {
-                return Ok(());
-            }
-            let said = format!("the step \"{name}\" has no option");
-            Err(wrong(match known.as_slice() {
-                [] => format!("{said}s, found \"{key}\""),
-                known => unknown(&said, key, "Options", known),
-            }))
-        });
-        every::<(), ()>(checked)?;
-        Ok(StepText { plan, entry, name, options })
+            return Ok(StepText { plan, entry, name, keys: &[], options: Table::new() });
+        };
+        let step = StepText { plan, entry, name, keys: section.keys, options };
+        step.check_names(&format!("the step \"{name}\""), section, &step.options)?;
+        Ok(step)
     }
 
-    /// The table `full`, which has the options for virtual time, of which these are `known`.
-    pub(super) fn full(&self, known: &[&str]) -> Result<Option<StepText<'a>>> {
-        let Some(table) = self.options.get("full").and_then(|full| full.as_table()) else {
-            return Ok(None);
-        };
-        let options: BTreeMap<&str, &Value> =
-            table.iter().map(|(key, value)| (key.as_str(), value)).collect();
-        if let Some(key) = options.keys().find(|key| !known.contains(key)) {
-            let said = format!("full of the step \"{}\" has no option", self.name);
-            return Err(self.wrong(unknown(&said, key, "Options", known)));
-        }
-        Ok(Some(StepText { options, ..*self }))
+    fn check_names(&self, of: &str, section: &Section, options: &Table) -> Result<()> {
+        let known = section.names();
+        let checked = options.keys().map(|key| {
+            if known.contains(&key.as_str()) {
+                return Ok(());
+            }
+            Err(self.wrong(match known.as_slice() {
+                [] => format!("{of} has no options, found \"{key}\""),
+                known => unknown(&format!("{of} has no option"), key, "Options", known),
+            }))
+        });
+        every(checked)
+    }
+
+    /// The options. Where one is none of its kind, `keys/check.rs` has put an example in its place, so they can be
+    /// read unless one is not given that is needed; that is told by `lacks`.
+    pub(super) fn options<T: DeserializeOwned>(&self, lacks: &str) -> Result<T> {
+        self.options.clone().try_into().map_err(|_| self.wrong(lacks))
+    }
+
+    /// The options for virtual time, which stand in the table `full`.
+    pub(super) fn full<T: DeserializeOwned>(
+        &self,
+        section: &Section,
+        full: Table,
+        lacks: &str,
+    ) -> Result<T> {
+        self.check_names(&format!("full of the step \"{}\"", self.name), section, &full)?;
+        full.try_into().map_err(|_| self.wrong(lacks))
+    }
+
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.options.contains_key(option)
+    }
+
+    /// A whole number, where the option is given.
+    pub(super) fn whole(&self, option: &str) -> Option<Spanned<i64>> {
+        Some(self.here(self.options.get(option)?.as_integer()?))
     }
 
     pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
         self.plan.error(self.entry.span(), message)
     }
 
-    /// The value of an option. Where it is none of its kind, `keys/check.rs` has put an example in its place.
-    fn option<T>(&self, key: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Spanned<T>> {
-        Some(Spanned::new(self.entry.span(), read(self.options.get(key)?)?))
+    /// A value of the step: what is wrong with it is told of the step.
+    pub(super) fn here<T>(&self, value: T) -> Spanned<T> {
+        Spanned::new(self.entry.span(), value)
     }
 
-    pub(super) fn whole(&self, key: &str) -> Option<Spanned<i64>> {
-        self.option(key, Value::as_integer)
-    }
-
-    pub(super) fn number(&self, key: &str) -> Option<Spanned<f64>> {
-        self.option(key, |value| value.as_float().or_else(|| Some(value.as_integer()? as f64)))
-    }
-
-    pub(super) fn text(&self, key: &str) -> Option<Spanned<String>> {
-        self.option(key, |value| value.as_str().map(str::to_owned))
-    }
-
-    /// Names, one at least where it is given.
-    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>> {
-        let Some(list) = self.options.get(key).and_then(|list| list.as_array()) else {
-            return Ok(None);
-        };
-        if list.is_empty() {
-            return Err(self.wrong(format!("{key} is a list of names, as [\"logs-*\"]")));
+    /// Names, one at least.
+    pub(super) fn names(&self, key: &str, names: Vec<String>) -> Result<Vec<String>> {
+        match names.is_empty() {
+            true => Err(self.wrong(format!("{key} is a list of names, as [\"logs-*\"]"))),
+            false => Ok(names),
         }
-        Ok(Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
     }
 
     /// A share, in thousandths.
-    pub(super) fn in_1000(&self, key: &str) -> Result<u32> {
-        let Some(share) = self.number(key) else { return Ok(0) };
-        Ok((self.plan.real(key, &share, &SHARES)? * 1000.0).round() as u32)
+    pub(super) fn in_1000(&self, key: &str, share: Option<f64>) -> Result<u32> {
+        let Some(share) = share else { return Ok(0) };
+        Ok((self.plan.real(key, &self.here(share), &SHARES)? * 1000.0).round() as u32)
     }
 
-    pub(super) fn time(&self, key: &str) -> Result<Option<Duration>> {
-        self.text(key).map(|text| self.plan.time(key, &text, &TIMES)).transpose()
+    pub(super) fn time(&self, key: &str, text: String) -> Result<Duration> {
+        self.plan.time(key, &self.here(text), &TIMES)
     }
 
-    /// The time of `key`, and in virtual time that of `full` where it is given.
-    pub(super) fn lasts(&self, key: &str) -> Result<Option<ByWorld<Duration>>> {
-        let (real, full) = (self.time(key)?, self.time("full")?);
+    /// A time, and in virtual time `full` where it is given. `keys` is what messages call the two.
+    pub(super) fn times(
+        &self,
+        keys: [&str; 2],
+        real: String,
+        full: Option<String>,
+    ) -> Result<ByWorld<Duration>> {
+        let real = self.time(keys[0], real)?;
+        let full = full.map_or(Ok(real), |full| self.time(keys[1], full))?;
+        Ok(ByWorld { real, full })
+    }
+
+    /// The same where no time may be given.
+    pub(super) fn lasts(
+        &self,
+        key: &str,
+        real: Option<String>,
+        full: Option<String>,
+    ) -> Result<Option<ByWorld<Duration>>> {
         match (real, full) {
-            (Some(real), full) => Ok(Some(ByWorld { real, full: full.unwrap_or(real) })),
+            (Some(real), full) => self.times([key, "full"], real, full).map(Some),
             (None, None) => Ok(None),
-            (None, Some(_)) => Err(self.wrong(format!(
-                "full is the time for --on virtual; say with {key} what it is on real processes"
-            ))),
+            (None, Some(_)) => Err(self.wrong(full_alone(key))),
         }
     }
 }
 
-/// The name of a step, and its options by their names; otherwise what is wrong, in a sentence.
-fn name_and_options(entry: &Spanned<Value>) -> Result<(&str, BTreeMap<&str, &Value>), String> {
+/// That a step has a time for virtual time alone.
+pub(super) fn full_alone(key: &str) -> String {
+    format!("full is the time for --on virtual; say with {key} what it is on real processes")
+}
+
+/// The name of a step, and its options; otherwise what is wrong, in a sentence.
+fn name_and_options(entry: &Spanned<Value>) -> Result<(&str, Table), String> {
     match entry.get_ref() {
-        Value::String(name) => Ok((name, BTreeMap::new())),
+        Value::String(name) => Ok((name, Table::new())),
         Value::Table(table) => match table.iter().next() {
-            Some((name, Value::Table(options))) if table.len() == 1 => {
-                Ok((name, options.iter().map(|(key, value)| (key.as_str(), value)).collect()))
-            }
+            Some((name, Value::Table(options))) if table.len() == 1 => Ok((name, options.clone())),
             // A wait has one option, so its value may stand alone.
             Some((name, lasts @ Value::String(_))) if table.len() == 1 && name == "wait" => {
-                Ok((name, BTreeMap::from([("lasts", lasts)])))
+                Ok((name, Table::from_iter([("lasts".to_owned(), lasts.clone())])))
             }
             _ => {
                 let example = "{ recover_peers = { restart = 4 } }";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use toml::{Spanned, Value};
+use toml::{Spanned, Table, Value};
 
 use super::following::ACTIONS;
 use super::order::Written;
@@ -15,13 +15,13 @@ use crate::plan::action::Action;
 use crate::plan::background::{Background, Runs};
 use crate::plan::declared::{DeclaredStep, DeclaredSteps, Needs, Writers};
 use crate::plan::file::Plan;
+use crate::plan::keys::steps as options;
 use crate::plan::resolved::Resolved;
 use crate::plan::step::{Measured, Step};
 use crate::plan::topology::Cluster;
 
 const DOCUMENTS_PER_S: RangeInclusive<i64> = 1..=1_000_000_000;
 const DOCUMENT_SIZES: RangeInclusive<u64> = 1..=100 << 20;
-const FULL_BACKGROUND: [&str; 2] = ["documents_per_s", "document_size"];
 
 const NAMES_AND_PATTERN: &str = "a plan follows its indices by their names or by a pattern: \"follow\" or auto_follow, not both";
 
@@ -284,26 +284,26 @@ impl StepText<'_> {
     }
 
     fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step> {
-        let options = step.options.iter().map(|option| {
-            let Some(value) = self.whole(option.name) else { return Ok(None) };
-            let (what, bounds) = (option.bounds)(leader);
-            Ok(Some((option.name, self.plan.number(&what, &value, bounds)?)))
+        let options = self.keys.iter().map(|key| {
+            let given = self.whole(key.name).zip(key.bounds);
+            let Some((value, bounds)) = given else { return Ok(None) };
+            let (what, bounds) = bounds(leader);
+            Ok(Some((key.name, self.plan.number(&what, &value, bounds)?)))
         });
         let options: Vec<_> = every(options)?;
         Ok(Step::Measure(measured(step, options.into_iter().flatten().collect())))
     }
 
     fn background(&self) -> Result<Background> {
-        let rate = self.whole("documents_per_s").ok_or_else(|| {
-            let example = "{ index_in_background = { documents_per_s = 80_000 } }";
-            self.wrong(format!("say how many documents a second, as {example}"))
-        })?;
-        let full = self.full(&FULL_BACKGROUND);
+        let example = "{ index_in_background = { documents_per_s = 80_000 } }";
+        let lacks = format!("say how many documents a second, as {example}");
+        let options::Background { documents_per_s, updates, deletes, full } =
+            self.options(&lacks)?;
         let found = (
-            self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S),
-            self.in_1000("updates"),
-            self.in_1000("deletes"),
-            full.and_then(|full| full.map(|full| full.runs()).transpose()),
+            self.plan.number("documents_per_s", &self.here(documents_per_s), DOCUMENTS_PER_S),
+            self.in_1000("updates", updates),
+            self.in_1000("deletes", deletes),
+            full.map(|full| self.runs(full)).transpose(),
         );
         let (documents_per_s, updates_in_1000, deletes_in_1000, full) = found.together()?;
         let background = Background { documents_per_s, updates_in_1000, deletes_in_1000, full };
@@ -315,15 +315,15 @@ impl StepText<'_> {
         Ok(background)
     }
 
-    fn runs(&self) -> Result<Runs> {
-        let rate = self.whole("documents_per_s");
-        let rate = rate.ok_or_else(|| self.wrong("say in full how many documents_per_s"))?;
-        let size = self.text("document_size");
-        let size =
-            size.map(|text| self.plan.size("document_size", &text, &DOCUMENT_SIZES)).transpose()?;
-        Ok(Runs {
-            documents_per_s: self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?,
-            document_bytes: size,
-        })
+    fn runs(&self, full: Table) -> Result<Runs> {
+        let lacks = "say in full how many documents_per_s";
+        let options::FullBackground { documents_per_s, document_size } =
+            self.full(&options::FULL_BACKGROUND, full, lacks)?;
+        let size = document_size
+            .map(|text| self.plan.size("document_size", &self.here(text), &DOCUMENT_SIZES));
+        let document_bytes = size.transpose()?;
+        let rate = self.here(documents_per_s);
+        let documents_per_s = self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?;
+        Ok(Runs { documents_per_s, document_bytes })
     }
 }
