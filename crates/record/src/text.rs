@@ -1,5 +1,6 @@
-//! Text from elsewhere, as it may be shown. A name out of a cluster's answer, a plan or a damaged record may hold what
-//! a terminal obeys: escape sequences, carriage returns, characters that turn the direction of what follows.
+//! Text from elsewhere, as it may be shown, and the hosts and ports of addresses. A name out of a cluster's answer, a
+//! plan or a damaged record may hold what a terminal obeys: escape sequences, carriage returns, characters that turn the
+//! direction of what follows.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -32,6 +33,31 @@ pub fn without_user(address: &str) -> String {
         Some((scheme, _)) if !scheme.contains([':', '@']) => format!("{scheme}://{after}"),
         _ => after.to_owned(),
     }
+}
+
+/// The host of `host:port`, `[host]:port` or a host alone, without brackets, and its port. None where what stands behind
+/// the host is no port.
+pub fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
+    let (host, rest) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    if rest.is_empty() {
+        return Some((host, None));
+    }
+    let port: u16 = rest.strip_prefix(':')?.parse().ok()?;
+    (port > 0).then_some((host, Some(port)))
+}
+
+/// Whether a host may be called so: a name, or an address of IP without brackets.
+pub fn is_host(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
+    !name.is_empty() && name.chars().all(fits)
+}
+
+/// `host:port`, with brackets where the host is an IPv6 address.
+pub fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 fn escaped(text: &str, mut escapes: impl FnMut(char) -> bool) -> Cow<'_, str> {
@@ -81,6 +107,22 @@ mod tests {
         assert_eq!(visible("a\n\tb\r\nc\r"), "a\n\tb\r\nc\\u000d");
         assert_eq!(visible_line("a\n\tb"), "a\\u000a\\u0009b");
         assert!(matches!(visible("größe 🙂"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_host_and_its_port_are_read_as_they_are_written() {
+        for (text, host, port) in [("a", "a", None), ("[::1]", "::1", None), ("[]", "", None)] {
+            assert_eq!(host_and_port(text), Some((host, port)));
+        }
+        for (text, host) in [("a.b-c:9", "a.b-c"), ("[fe80::1%0]:9", "fe80::1%0")] {
+            assert_eq!(host_and_port(text), Some((host, Some(9))));
+            assert!(is_host(host));
+            assert_eq!(authority(host, 9), text);
+        }
+        for text in ["a:", "a:0", "a:b", "a:65536", "::1", "[::1", "[::1]9", "[::1]:"] {
+            assert_eq!(host_and_port(text), None, "{text}");
+        }
+        assert!(!is_host("") && !is_host("a b") && !is_host("[a]"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use record::text::without_user;
+use record::text::{authority, host_and_port, is_host, without_user};
 
 use crate::{Error, Result};
 
@@ -52,7 +52,7 @@ impl Address {
                 ));
             }
         };
-        let (authority, path) = match rest.find(['/', '?', '#']) {
+        let (server, path) = match rest.find(['/', '?', '#']) {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
@@ -63,12 +63,11 @@ impl Address {
         if path.contains(['?', '#']) {
             return refuse("it has a query; give scheme, host, port and path alone");
         }
-        let (host, port) = match split_port(authority) {
-            Some(found) => found,
-            None => return refuse("its port is no number from 1 to 65535"),
+        let Some((host, port)) = host_and_port(server) else {
+            return refuse("its port is no number from 1 to 65535");
         };
-        let valid = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
-        if host.is_empty() || !host.chars().all(valid) {
+        let port = port.unwrap_or(DEFAULT_PORT);
+        if !is_host(host) {
             return refuse("it names no host; write http://host:9200 or https://host:9200");
         }
         if path.split('/').any(|part| part.starts_with('_')) {
@@ -105,8 +104,7 @@ impl Address {
 
     /// `host:port`, with brackets where the host is an IPv6 address.
     pub fn authority(&self) -> String {
-        let (host, port) = (&self.host, self.port);
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+        authority(&self.host, self.port)
     }
 }
 
@@ -114,22 +112,6 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.authority(), self.prefix)
-    }
-}
-
-fn split_port(authority: &str) -> Option<(&str, u16)> {
-    let port = |text: &str| text.parse().ok().filter(|port| *port > 0);
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']')?;
-        return match rest.strip_prefix(':') {
-            Some(text) => Some((host, port(text)?)),
-            None if rest.is_empty() => Some((host, DEFAULT_PORT)),
-            None => None,
-        };
-    }
-    match authority.split_once(':') {
-        Some((host, text)) => Some((host, port(text)?)),
-        None => Some((authority, DEFAULT_PORT)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use record::text::without_user;
+use record::text::{authority, host_and_port, is_host, without_user};
 
 use crate::{Error, Result};
 
@@ -44,31 +44,20 @@ impl BucketAddress {
                  NARROWS_PASSWORD, or into a file given with --credentials",
             );
         }
-        let Some((authority, bucket)) = rest.split_once('/') else {
+        let Some((server, bucket)) = rest.split_once('/') else {
             return refuse("it names no bucket");
         };
-        if authority.contains(',') {
+        if server.contains(',') {
             return refuse("give one host: the others are found by it");
         }
         if bucket.is_empty() || bucket.contains(['/', '?', '#']) {
             return refuse("it names no bucket, or has something behind it");
         }
-        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((host, port)) => (host, port.strip_prefix(':').filter(|_| !port.is_empty())),
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
+        let Some((host, port)) = host_and_port(server) else {
+            return refuse("its port is no number from 1 to 65535");
         };
-        let port = match port {
-            None => DATA_PORTS[usize::from(tls)],
-            Some(port) => match port.parse() {
-                Ok(port @ 1..) => port,
-                _ => return refuse("its port is no number from 1 to 65535"),
-            },
-        };
-        let valid = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
-        if host.is_empty() || !host.chars().all(valid) {
+        let port = port.unwrap_or(DATA_PORTS[usize::from(tls)]);
+        if !is_host(host) {
             return refuse("it names no host");
         }
         Ok(BucketAddress { tls, host: host.to_owned(), port, bucket: bucket.to_owned() })
@@ -76,8 +65,7 @@ impl BucketAddress {
 
     /// `host:port`, with brackets where the host is an IPv6 address.
     pub fn authority(&self) -> String {
-        let (host, port) = (&self.host, self.port);
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+        authority(&self.host, self.port)
     }
 }
 
@@ -112,8 +100,8 @@ mod tests {
     fn what_is_no_address_is_refused_and_no_password_repeated() {
         for text in [
             "http://a/b", "a/b", "couchbase://a", "couchbase://a/", "couchbase:///b",
-            "couchbase://a:0/b", "couchbase://a:x/b", "couchbase://a,b/c", "couchbase://a/b?c",
-            "couchbase://u:s3cret@a/b", "u:s3cret@a/b", "u:s3cret://x@a/b",
+            "couchbase://a:0/b", "couchbase://a:x/b", "couchbase://[::1]9/b", "couchbase://a,b/c",
+            "couchbase://a/b?c", "couchbase://u:s3cret@a/b", "u:s3cret@a/b", "u:s3cret://x@a/b",
         ] {
             let said = BucketAddress::parse(text).unwrap_err().to_string();
             assert!(said.contains("couchbase://HOST") && !said.contains("s3cret"), "{said}");

@@ -1,5 +1,6 @@
 //! The configuration that clients ask for: one node with all vbuckets.
 
+use record::text::authority;
 use serde_json::json;
 
 use super::shared::Shared;
@@ -10,7 +11,7 @@ use crate::wire::host_of;
 pub(super) fn cluster_config(shared: &Shared, bucket: Option<&Bucket>) -> String {
     let host = host_of(&shared.address);
     let port: u16 = shared.address.rsplit(':').next().and_then(|p| p.parse().ok()).unwrap_or(0);
-    let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let shown = authority(host, port);
     // Clients want a port for management, too. Nothing answers HTTP on this one.
     let services = json!({ "kv": port, "mgmt": port });
     let mut config = json!({
@@ -24,13 +25,12 @@ pub(super) fn cluster_config(shared: &Shared, bucket: Option<&Bucket>) -> String
         config["uuid"] = json!(format!("{:032x}", bucket.uuid()));
         config["nodeLocator"] = json!("vbucket");
         config["bucketCapabilities"] = json!(["dcp", "cbhello", "cccp", "nodesExt"]);
-        config["nodes"] =
-            json!([{ "hostname": format!("{shown}:{port}"), "ports": { "direct": port } }]);
+        config["nodes"] = json!([{ "hostname": shown, "ports": { "direct": port } }]);
         let map: Vec<[i32; 1]> = (0..settings.vbuckets).map(|_| [0]).collect();
         config["vBucketServerMap"] = json!({
             "hashAlgorithm": "CRC",
             "numReplicas": 0,
-            "serverList": [format!("{shown}:{port}")],
+            "serverList": [shown],
             "vBucketMap": map,
         });
     }
