@@ -60,6 +60,20 @@ fn every_step_is_described() {
     }
 }
 
+/// A plan has faults in a table and as a step.
+#[test]
+fn a_fault_is_described_alike_wherever_it_stands() {
+    let (last, others) = clusters::FaultKind::NAMES.split_last().unwrap();
+    let kinds = format!("{} or {last}.", others.join(", "));
+    for section in [&document::FAULT, &steps::FAULT] {
+        assert_eq!(section.key("kind").unwrap().about, kinds);
+    }
+    // A step begins when its turn comes.
+    for name in document::FAULT.names().into_iter().filter(|name| *name != "at") {
+        assert!(steps::FAULT.key(name).is_some(), "{name}");
+    }
+}
+
 #[test]
 fn every_example_is_right() {
     let steps = STEPS.iter().flat_map(|step| step.keys);
