@@ -17,7 +17,8 @@ use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, RESTORE, STEPS};
 use crate::plan::{
-    Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, Variant, bounds, bundled,
+    Action, OF_BUCKET, OF_FOLLOWER, OF_REPOSITORY, Plan, Resolved, SettingChange, Step, Variant,
+    bounds, bundled,
 };
 
 /// The plan of a restore, with the settings that one has.
@@ -43,8 +44,8 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         // Foreign clusters know their settings themselves, and say what they refuse.
         _ if place.is_foreign() && !is_our_own(name) => Ok(()),
         // A setting of a snapshot's repository; clusters without repositories say that they have none.
-        _ if name.starts_with("repository.") => Ok(()),
-        _ if name.starts_with("dcp.") => crate::buckets::check_setting(name, value),
+        _ if name.starts_with(OF_REPOSITORY) => Ok(()),
+        _ if name.starts_with(OF_BUCKET) => crate::buckets::check_setting(name, value),
         _ if name.starts_with(OF_FOLLOWER) => check_follow_parameter(name, value),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;

@@ -11,7 +11,7 @@ use record::Row;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant};
+use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, OF_REPOSITORY, Variant};
 use crate::runner::{Experiment, Runner, Turn, Wanted, WatchedRecovery};
 
 /// What the leader calls its repository.
@@ -19,8 +19,6 @@ const OWN: &str = "narrows";
 /// What the follower calls it.
 const REMOTE: &str = "narrows-remote";
 const SNAPSHOT: &str = "all";
-/// Settings of a repository, in a plan.
-const OF_REPOSITORY: &str = "repository.";
 
 #[derive(Default)]
 pub(crate) struct RestoreSnapshot;

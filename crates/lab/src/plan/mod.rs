@@ -73,5 +73,5 @@ pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
 pub(crate) use twin::{DELAY, shards_and_first, shards_in_words};
 pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain, ZONE};
-pub(crate) use variant::OF_FOLLOWER;
 pub use variant::Variant;
+pub(crate) use variant::{OF_BUCKET, OF_FOLLOWER, OF_REPOSITORY};

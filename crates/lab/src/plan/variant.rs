@@ -10,6 +10,10 @@ use super::setting_change::SettingChange;
 
 /// What the settings of a plan begin with that are parameters of a follower: `follow.max_read_request_size`.
 pub(crate) const OF_FOLLOWER: &str = "follow.";
+/// And those of a snapshot's repository: `repository.max_restore_bytes_per_sec`.
+pub(crate) const OF_REPOSITORY: &str = "repository.";
+/// And those of a bucket and its streams: `dcp.consumer`.
+pub(crate) const OF_BUCKET: &str = "dcp.";
 
 /// One combination of settings.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -12,12 +12,12 @@ use crate::plan::document::ChangeTable;
 use crate::plan::file::Plan;
 use crate::plan::parameter::ParameterScope;
 use crate::plan::setting_change::{HostChange, SettingChange};
-use crate::plan::variant::OF_FOLLOWER;
+use crate::plan::variant::{OF_BUCKET, OF_FOLLOWER, OF_REPOSITORY};
 
 const TIMES: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(100 * 86_400);
 /// What settings begin with that are none of a cluster.
-const OF_OTHERS: [&str; 3] = [OF_FOLLOWER, "repository.", "dcp."];
+const OF_OTHERS: [&str; 3] = [OF_FOLLOWER, OF_REPOSITORY, OF_BUCKET];
 
 impl Plan {
     /// The changes of the plan, then those of a variant.
