@@ -37,6 +37,6 @@ pub use headline::Headline;
 pub use shades::Shade;
 pub use summary::Summary;
 pub use threads::{ThreadShares, thread_shares};
-pub use trace::Met;
+pub use trace::{Met, Noted, notes};
 pub use variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
 pub use verdict::Verdict;

@@ -10,6 +10,9 @@ const MEASURED: [&str; 4] = ["recover", "follow", "move", LOAD];
 /// The phase of one operation of a load.
 const LOAD: &str = "load";
 
+/// The phases that make ready what is measured next.
+const READY: [&str; 4] = ["index", "fill", "snapshot", "place"];
+
 /// Fewer samples than this show no rate.
 const SAMPLES_MIN: usize = 3;
 
@@ -98,6 +101,50 @@ pub(crate) fn traces(run: &RunDir) -> Traces<'_> {
         }
     }
     traces
+}
+
+/// What was noted while a run went on, on the clock that charts have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noted<'a> {
+    /// Its variant; where it names none, the one that was under way.
+    pub variant: Option<&'a str>,
+    /// The lap of it, from 1.
+    pub lap: u32,
+    /// Seconds since that lap began to be measured; none before it did.
+    pub after_s: Option<f64>,
+    /// The sentence.
+    pub text: &'a str,
+}
+
+/// The notes of a run in their order.
+pub fn notes(run: &RunDir) -> Vec<Noted<'_>> {
+    let mut begun: BTreeMap<Option<&str>, (u32, f64)> = BTreeMap::new();
+    let (mut running, mut noted) = (None, Vec::new());
+    for line in &run.lines {
+        match line {
+            Line::Phase { t_ms, variant, lap, phase } if phase.begins => {
+                running = variant.as_deref();
+                let is_begun = begun.get(&running).is_some_and(|(of, _)| of == lap);
+                if READY.contains(&phase.name.as_str()) {
+                    begun.remove(&running);
+                } else if MEASURED.contains(&phase.name.as_str()) && !is_begun {
+                    begun.insert(running, (*lap, *t_ms));
+                }
+            }
+            Line::Note { t_ms, variant, text } => {
+                let variant = variant.as_deref().or(running);
+                let clock = begun.get(&variant);
+                noted.push(Noted {
+                    variant,
+                    lap: clock.map_or(1, |(lap, _)| *lap),
+                    after_s: clock.map(|(_, begins_ms)| ((t_ms - begins_ms) / 1000.0).max(0.0)),
+                    text,
+                });
+            }
+            _ => {}
+        }
+    }
+    noted
 }
 
 /// Appends a sample if it is later than the last one: a curve must not go back in time.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use insight::{Summary, words};
 use maud::{Markup, html};
-use record::{Line, Manifest, ModelInfo, RunDir, units};
+use record::{Manifest, ModelInfo, RunDir, units};
 
 use crate::listed::status;
 
@@ -167,35 +167,23 @@ fn nodes(manifest: &Manifest) -> String {
     manifest.nodes.iter().map(one).collect::<Vec<String>>().join(", ")
 }
 
-/// What was noted while it ran, with the time since the run began; where a cluster was only watched, since the first
-/// look that is kept, as its chart has it.
+/// What was noted while it ran, with the time since its variant's start, as charts have it.
 pub(super) fn notes(run: &RunDir, watched: bool) -> Markup {
-    let begins_ms = run.lines.iter().find_map(|line| match line {
-        Line::Phase { t_ms, phase, .. } if watched && phase.begins => Some(*t_ms),
-        _ => None,
-    });
-    let begins_ms = begins_ms.unwrap_or(0.0);
-    let notes: Vec<(f64, Option<&str>, &str)> = run
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Note { t_ms, variant, text } => Some((*t_ms, variant.as_deref(), text.as_str())),
-            _ => None,
-        })
-        .collect();
+    let notes = insight::notes(run);
+    let has_laps = notes.iter().any(|note| note.lap > 1);
     html! {
         @if !notes.is_empty() {
             section {
                 h2 { "What happened on the way" }
+                @if !watched { p.hint { "Time since each variant's start, as in the charts." } }
                 ul.notes {
-                    @for (t_ms, variant, text) in notes.iter().take(MOST_NOTES) {
+                    @for note in notes.iter().take(MOST_NOTES) {
                         li {
-                            span.when {
-                                @if *t_ms < begins_ms { "before" }
-                                @else { (units::show_seconds((t_ms - begins_ms) / 1000.0)) }
+                            span.when { (note.after_s.map_or_else(|| "before".to_owned(), units::show_seconds)) }
+                            @if let Some(variant) = note.variant.filter(|_| !watched) {
+                                b { (variant) @if has_laps { ", lap " (note.lap) } } " "
                             }
-                            @if let Some(variant) = variant { b { (variant) } " " }
-                            (text)
+                            (note.text)
                         }
                     }
                     @if notes.len() > MOST_NOTES {

@@ -417,6 +417,45 @@ fn what_a_hand_noted_has_the_clock_of_its_chart() {
 }
 
 #[test]
+fn what_a_plan_noted_has_the_clock_of_its_variant() {
+    let mut run = whole();
+    run.rows.clear();
+    let note = |t_ms: f64, variant: Option<&str>, text: &str| Line::Note {
+        t_ms,
+        variant: variant.map(str::to_owned),
+        text: text.to_owned(),
+    };
+    let begins = |t_ms: f64, variant: &str, lap: u32, name: &str| {
+        let phase = Phase { name: name.to_owned(), begins: true };
+        Line::Phase { t_ms, variant: Some(variant.to_owned()), lap, phase }
+    };
+    run.lines = vec![
+        note(1.0, None, "starts"),
+        begins(1_000.0, "a", 1, "recover"),
+        note(5_000.0, Some("a"), "is cut off"),
+        begins(6_000.0, "a", 1, "verify"),
+        note(8_000.0, None, "is checked"),
+        begins(9_000.0, "b", 1, "index"),
+        note(9_500.0, Some("b"), "has no room"),
+        begins(10_000.0, "b", 1, "recover"),
+        note(12_000.0, Some("b"), "is slow"),
+    ];
+    let page = checked(&run);
+    for told in [
+        "before</span>starts",
+        "4.00 s</span><b>a</b> is cut off",
+        "7.00 s</span><b>a</b> is checked",
+        "before</span><b>b</b> has no room",
+        "2.00 s</span><b>b</b> is slow",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    run.lines.extend([begins(20_000.0, "b", 2, "recover"), note(23_000.0, Some("b"), "is slow")]);
+    let page = checked(&run);
+    assert!(page.contains("3.00 s</span><b>b, lap 2</b> is slow"), "{page}");
+}
+
+#[test]
 fn a_curve_above_its_link_is_explained() {
     let mut run = whole();
     for line in &mut run.lines {
