@@ -113,9 +113,9 @@ fn head(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// A headline whose figures keep their units on their line.
-fn unbroken(headline: &str) -> String {
-    let mut words = headline.split(' ');
+/// A sentence whose figures keep their units on their line.
+pub(crate) fn unbroken(sentence: &str) -> String {
+    let mut words = sentence.split(' ');
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |text, word| match UNITS.contains(&word.trim_end_matches([',', ';'])) {
         true => format!("{text}\u{a0}{word}"),

@@ -80,7 +80,7 @@ impl Conclusion {
     pub(super) fn bound_text(&self) -> String {
         let show = |value| self.unit.show(value);
         match self.within {
-            (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
+            (Some(low), Some(high)) => span(&show(low), &show(high)),
             (Some(low), None) => format!("at least {}", show(low)),
             (None, Some(high)) => format!("at most {}", show(high)),
             (None, None) => "-".to_owned(),
@@ -96,11 +96,51 @@ impl Conclusion {
         let show = |value| self.unit.show(value);
         let Interval { low, high } = self.range?;
         let (low, high) = (show(low), show(high));
-        (low != high).then(|| format!("{low} to {high}"))
+        (low != high).then(|| span(&low, &high))
     }
 
     pub(super) fn holds(&self) -> &'static str {
         verdict(self.holds)
+    }
+}
+
+/// From one figure to another, with their unit once where they share it: `0.19 to 0.22 cores`.
+pub(super) fn span(low: &str, high: &str) -> String {
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((low, unit)), Some((_, of_high))) if unit == of_high => format!("{low} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// Explanations by their numbers. What explains several conclusions is said at the first and referred to at the others.
+pub(super) struct Notes<'a> {
+    numbered: Vec<&'a str>,
+    said: usize,
+}
+
+impl<'a> Notes<'a> {
+    /// Numbers each of these once, in their order.
+    pub(super) fn of(all: impl Iterator<Item = &'a str>) -> Self {
+        Notes { numbered: words::each_once(all), said: 0 }
+    }
+
+    /// Numbers only those that stand there again.
+    pub(super) fn of_shared(all: &[&'a str]) -> Self {
+        let is_shared = |why: &&&str| all.iter().filter(|other| other == why).count() > 1;
+        Notes::of(all.iter().filter(is_shared).copied())
+    }
+
+    /// The number of an explanation, from 1, where it has one.
+    pub(super) fn number(&self, why: &str) -> Option<usize> {
+        self.numbered.iter().position(|known| *known == why).map(|at| at + 1)
+    }
+
+    /// Its number, and whether it has to be said, as it was not before.
+    pub(super) fn say(&mut self, why: &str) -> Option<(usize, bool)> {
+        let number = self.number(why)?;
+        let is_new = number > self.said;
+        self.said = self.said.max(number);
+        Some((number, is_new))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::markdown::wrapped;
-use super::page::sign;
-use super::place::{Found, Place, WHERE_TIME_IS_REAL, capital, verdict};
+use super::conclusion::Notes;
+use super::markdown::{said, wrapped};
+use super::page::{explanation, sign};
+use super::place::{Found, Place, capital, verdict};
 use super::{Conclusion, Document, Published, new_table};
 
 impl Place {
@@ -34,6 +35,22 @@ impl Published {
         conclusions
     }
 
+    /// What explains the conclusions of a document, here and then elsewhere, in the order in which they are shown.
+    pub(super) fn explanations<'a>(&'a self, document: &'a Document) -> Vec<&'a str> {
+        let own = self.conclusions_of(document).into_iter().map(|c| c.why.as_str());
+        let mut all: Vec<&str> = own.filter(|why| !why.is_empty()).collect();
+        all.extend(self.explained(&self.tried(document)));
+        all
+    }
+
+    fn explained<'a>(&'a self, conclusions: &[&Conclusion]) -> Vec<&'a str> {
+        let of = |conclusion: &&Conclusion| {
+            let found = self.elsewhere.iter().filter_map(|on| on.of(conclusion));
+            found.filter_map(Found::explained).collect::<Vec<&str>>()
+        };
+        conclusions.iter().flat_map(of).collect()
+    }
+
     /// What is asked of one that was measured at any place, or in virtual time.
     fn asked(&self, conclusion: &Conclusion) -> String {
         let is_measured = |on: &Place| on.of(conclusion).is_some_and(|found| found.holds.is_some());
@@ -45,7 +62,11 @@ impl Published {
     }
 
     /// The section of a document's file; none where nothing was tried elsewhere.
-    pub(super) fn elsewhere_markdown(&self, document: &Document) -> Vec<String> {
+    pub(super) fn elsewhere_markdown(
+        &self,
+        document: &Document,
+        notes: &mut Notes<'_>,
+    ) -> Vec<String> {
         let conclusions = self.tried(document);
         if conclusions.is_empty() {
             return Vec::new();
@@ -61,27 +82,23 @@ impl Published {
                 cell(conclusion, Some((conclusion.holds, conclusion.ours))),
             ];
             let of = |on: &Place| {
-                cell(conclusion, on.of(conclusion).map(|found| (found.holds, found.ours)))
+                let found = on.of(conclusion);
+                let shown = cell(conclusion, found.map(|found| (found.holds, found.ours)));
+                let why = found.and_then(Found::explained);
+                match why.and_then(|why| notes.number(why)) {
+                    Some(number) => format!("{shown}, note {number}"),
+                    None => shown,
+                }
             };
             row.extend(self.elsewhere.iter().map(of));
             table.add_row(row);
         }
         let mut parts = vec![
             "## Where time is real".to_owned(),
-            wrapped(WHERE_TIME_IS_REAL, ""),
+            "[The index](README.md#where-time-is-real) says what was run there.".to_owned(),
             table.to_string(),
         ];
-        let mut known = Vec::new();
-        for conclusion in &conclusions {
-            for on in &self.elsewhere {
-                let Some(why) = on.of(conclusion).and_then(Found::explained) else { continue };
-                let line = format!("- {}, on {}: {why}", conclusion.claim, on.on);
-                known.push(wrapped(&line, "  "));
-            }
-        }
-        if !known.is_empty() {
-            parts.push(known.join("\n"));
-        }
+        parts.extend(said(notes, self.explained(&conclusions).into_iter()));
         parts
     }
 
@@ -94,12 +111,11 @@ impl Published {
     }
 
     /// The table of a document's section; nothing where nothing was tried elsewhere.
-    pub(super) fn elsewhere_table(&self, document: &Document) -> Markup {
+    pub(super) fn elsewhere_table(&self, document: &Document, notes: &mut Notes<'_>) -> Markup {
         let conclusions = self.tried(document);
         html! {
             @if !conclusions.is_empty() {
                 h3 { "Where time is real" }
-                p.hint { (WHERE_TIME_IS_REAL) }
                 div.scroll tabindex="0" role="region" aria-label="Where time is real" { table.conclusions {
                     thead { tr {
                         th scope="col" { "It concludes" } th.n scope="col" { "Asked" } th.n scope="col" { "Virtual time" }
@@ -110,7 +126,7 @@ impl Published {
                             (conclusion.claim)
                             @for on in &self.elsewhere {
                                 @if let Some(why) = on.of(conclusion).and_then(Found::explained) {
-                                    small { "On " (on.on) ": " (why) }
+                                    small { "On " (on.on) ": " (explanation(notes, &document.id, why)) }
                                 }
                             }
                         } }
@@ -123,11 +139,6 @@ impl Published {
                 } }
             }
         }
-    }
-
-    /// A line for each place, for the top of the page.
-    pub(super) fn elsewhere_lines(&self) -> Markup {
-        html! { div.places { @for on in &self.elsewhere { p.hint { (on.line()) "." } } } }
     }
 }
 
@@ -180,7 +191,8 @@ mod tests {
         );
         let row = page.lines().find(|line| line.contains("holds, 12.0×")).unwrap();
         assert!(row.contains("does not hold, 1.10×") && row.contains("holds, 15.1×"), "{row}");
-        assert!(page.contains("- larger chunks <help>, on OpenSearch: It compresses."), "{page}");
+        assert!(row.contains("does not hold, 1.10×, note 2"), "{row}");
+        assert!(page.contains("\n2. It compresses.\n"), "{page}");
         // What holds needs no explanation.
         assert!(!page.contains("It was to fail."), "{page}");
         // What was not tried there is not in that table.

@@ -2,7 +2,7 @@
 
 use insight::published::Comparison;
 
-use super::conclusion::{BOUNDS, near_text};
+use super::conclusion::{BOUNDS, Notes, near_text};
 use super::counterparts::REQUESTS;
 use super::place::WHERE_TIME_IS_REAL;
 use super::{
@@ -62,20 +62,8 @@ impl Published {
         parts.push(wrapped(&all, ""));
         parts.push("## Documents".to_owned());
         let line = |document: &Document| {
-            let conclusions = self.conclusions_of(document);
-            let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
-            let (holding, failing) = self.predicted_holding(Some(document));
-            let line = format!(
-                "- [{}]({}.md) ({}). Conclusions: {} hold, {} fail, {} not measured; of those that were predicted {holding} \
-                 hold, {failing} fail. {}.",
-                document.title,
-                document.id,
-                document.by,
-                count(Some(true)),
-                count(Some(false)),
-                count(None),
-                near_text(conclusions.iter().copied())
-            );
+            let Document { id, title, by, .. } = document;
+            let line = format!("- [{title}]({id}.md) ({by}). {}", self.standing_text(document));
             wrapped(&line, "  ")
         };
         parts.push(self.documents.iter().map(line).collect::<Vec<_>>().join("\n"));
@@ -112,15 +100,13 @@ impl Published {
         }
         let conclusions = self.conclusions_of(document);
         parts.push("## What it concludes".to_owned());
-        parts.push(conclusion_grid(&conclusions));
-        let explained = conclusions.iter().filter(|c| !c.why.is_empty());
-        let explained: Vec<String> =
-            explained.map(|c| wrapped(&format!("- {}: {}", c.claim, c.why), "  ")).collect();
-        if !explained.is_empty() {
-            parts.push("## What is to be known of them".to_owned());
-            parts.push(explained.join("\n"));
+        let mut notes = Notes::of(self.explanations(document).into_iter());
+        parts.push(conclusion_grid(&conclusions, &notes));
+        if let Some(said) = said(&mut notes, conclusions.iter().map(|c| c.why.as_str())) {
+            parts.push("## Notes".to_owned());
+            parts.push(said);
         }
-        parts.extend(self.elsewhere_markdown(document));
+        parts.extend(self.elsewhere_markdown(document, &mut notes));
         let verdicts = verdicts(&rows);
         if !verdicts.is_empty() {
             parts.push("## Why each was as fast as it was".to_owned());
@@ -130,14 +116,29 @@ impl Published {
     }
 }
 
-fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
+/// Those of these explanations that were not said before, each with its number.
+pub(super) fn said<'a>(
+    notes: &mut Notes<'_>,
+    whys: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let line = |why: &str| {
+        let (number, is_new) = notes.say(why)?;
+        let mark = format!("{number}. ");
+        is_new.then(|| wrapped(&format!("{mark}{why}"), &" ".repeat(mark.len())))
+    };
+    let lines: Vec<String> = whys.filter_map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn conclusion_grid(conclusions: &[&Conclusion], notes: &Notes<'_>) -> String {
     let mut table = new_table();
     table.set_header([
-        "", "claim", "where", "document", "asked", "ours", "of seeds", "kind", "rows",
+        "", "note", "claim", "where", "document", "asked", "ours", "of seeds", "kind", "rows",
     ]);
     for c in conclusions {
         table.add_row([
             c.holds().to_owned(),
+            notes.number(&c.why).map_or_else(super::dash, |number| number.to_string()),
             c.claim.clone(),
             c.place.clone(),
             c.published.map_or_else(super::dash, |value| c.unit.show(value)),
@@ -191,6 +192,31 @@ mod tests {
         );
     }
 
+    /// What explains several is said once, here and on the page.
+    #[test]
+    fn an_explanation_stands_once() {
+        let mut published = sample();
+        let slower = Conclusion {
+            claim: "50 seconds slower".to_owned(),
+            ..published.conclusions[1].clone()
+        };
+        published.conclusions.push(slower);
+        let (page, html) = (published.markdown().remove(1).1, published.html());
+        let noted = |claim: &str| {
+            let is_it = |line: &&str| line.contains(claim);
+            page.lines().find(is_it).unwrap().split('|').nth(2).unwrap().trim().to_owned()
+        };
+        let claims = ["larger chunks", "40 seconds faster", "50 seconds slower"];
+        assert_eq!(claims.map(noted), ["-", "1", "1"], "{page}");
+        for shown in [&page, &html] {
+            assert_eq!(shown.matches("Bytes bind.").count(), 1, "{shown}");
+        }
+        let said = "<span id=\"benchmark-plan-note-1\">Note 1: Bytes bind.</span>";
+        let referred = "<a href=\"#benchmark-plan-note-1\">Note 1</a>";
+        assert!(html.contains(said) && html.contains(referred), "{html}");
+        assert!(!sample().html().contains("Note 1"), "one that stands alone needs no number");
+    }
+
     #[test]
     fn there_is_an_index_and_a_file_for_each_document() {
         let files = sample().markdown();
@@ -200,12 +226,14 @@ mod tests {
         let command = "`narrows published --seeds 20 --write docs/published`";
         assert!(index.contains(command) && page.contains(command));
         assert!(index.contains("| Benchmark plan | times   | predicted "), "{index}");
-        let all = "Conclusions: 1 hold, 1 fail, 0 not measured; of those that were predicted 1 hold, 0 fail.";
         let flat = index.replace("\n  ", " ").replace('\n', " ");
-        assert!(flat.contains(all), "{index}");
         // What holds by half of an effect is counted apart from what is near the document's figure.
-        let near = "1 of 2 hold, 0 of them within 10 % of the document's own figure, which it gives for 1 of them.";
-        assert_eq!(flat.matches(near).count(), 2, "{index}");
+        let near = "1 of 2 hold, 0 of them within 10 % of the document's own figure, which it gives for 1 of them";
+        for said in
+            [format!("Of all conclusions {near}."), format!("Conclusions: {near}; of the 1 that")]
+        {
+            assert!(flat.contains(&said), "{said}: {index}");
+        }
         assert!(
             index.contains("- *A range*: ") && flat.contains("the root of its ratio"),
             "{index}"
@@ -214,7 +242,8 @@ mod tests {
         assert!(fitted.contains("| 2:28 to 2:30 | calibrated |"), "{fitted}");
         assert!(!index.contains("Not at the published size"));
         assert!(page.contains("| remote-recovery | 1 MB x 1 "), "{page}");
-        assert!(page.contains("- 40 seconds faster: Bytes bind."), "{page}");
+        assert!(fitted.contains("| does not hold | 1 "), "{fitted}");
+        assert!(page.contains("## Notes\n\n1. Bytes bind."), "{page}");
         let small = Published { scale: 0.1, ..sample() }.markdown();
         assert!(small[0].1.contains("**Not at the published size: scale 0.1.**"));
         let command = "`narrows published --seeds 20 --scale 0.1 --write docs/published`";

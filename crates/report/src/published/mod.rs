@@ -13,8 +13,8 @@ mod requests;
 pub use charts::FirstSeed;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use conclusion::holding;
 pub use conclusion::{Conclusion, Unit};
+use conclusion::{holding, near_text, span};
 pub use counterparts::charted;
 use insight::published::{Comparison, Figure, Standing, standing};
 use insight::stats::Interval;
@@ -177,11 +177,17 @@ impl Published {
         self.compares(what(row)).then(|| row.is_within_range())
     }
 
-    /// The range over seeds, and whether the published figure lies in it.
-    fn range_text(&self, row: &Comparison) -> String {
-        let Some(Interval { low, high }) = row.range else { return dash() };
-        let inside = if self.is_within_range(row) == Some(true) { ", it is in" } else { "" };
-        format!("{} to {}{inside}", figure(row, low), figure(row, high))
+    /// The range over seeds, where it reads as one, and whether the published figure lies in it.
+    fn range_text(&self, row: &Comparison) -> Option<String> {
+        let Interval { low, high } = row.range?;
+        let [low, high] = [(low, high), (high, low)].map(|(value, other)| match row.figure {
+            Figure::Seconds | Figure::Words => units::show_seconds_beside(value, other),
+            _ => figure(row, value),
+        });
+        let range = (low != high).then(|| span(&low, &high));
+        let inside = (self.is_within_range(row) == Some(true)).then(|| "in range".to_owned());
+        let told: Vec<String> = range.into_iter().chain(inside).collect();
+        (!told.is_empty()).then(|| told.join(", "))
     }
 
     /// A row of figures for each that is compared. In a list the name of a plan stands once.
@@ -195,7 +201,7 @@ impl Published {
                 row.name(),
                 published(row),
                 ours(row),
-                self.range_text(row),
+                self.range_text(row).unwrap_or_else(dash),
                 self.error_text(row),
                 kind(row).to_owned(),
                 row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
@@ -227,6 +233,23 @@ impl Published {
         let of_it = |c: &&Conclusion| document.is_none_or(|document| document.id == c.document);
         let predicted = |c: &&Conclusion| c.kind == Kind::Predicted;
         holding(self.conclusions.iter().filter(of_it).filter(predicted))
+    }
+
+    /// How many conclusions of a document hold, and how many of them say something of the model. Ends with a period.
+    fn standing_text(&self, document: &Document) -> String {
+        let conclusions = self.conclusions_of(document);
+        let mut text = format!("Conclusions: {}", near_text(conclusions.iter().copied()));
+        let (holding, failing) = self.predicted_holding(Some(document));
+        let missing = conclusions.iter().filter(|c| c.holds.is_none()).count();
+        match holding + failing {
+            0 => {}
+            all if all == conclusions.len() - missing => text += "; all were predicted",
+            some => text += &format!("; of the {some} that were predicted {holding} hold"),
+        }
+        match missing {
+            0 => text + ".",
+            missing => format!("{text}. {} not measured.", words::counted(missing, "is", "are")),
+        }
     }
 
     /// For a terminal of so many columns. Ends with a line break.

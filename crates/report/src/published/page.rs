@@ -4,12 +4,12 @@ use insight::published::{Comparison, Figure};
 use maud::{Markup, html};
 use record::{Kind, units};
 
-use super::conclusion::{BOUNDS, near_text};
-use super::place::verdict;
+use super::conclusion::{BOUNDS, Notes, holding};
+use super::place::{WHERE_TIME_IS_REAL, verdict};
 use super::{Conclusion, Document, Published, TIMES, ours, per_cent, published};
 use super::{beside, charts};
 use crate::grid::signed;
-use crate::page::{STANDS_ALONE, whole};
+use crate::page::{STANDS_ALONE, unbroken, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
 const OWN_CSS: &str = include_str!("published.css");
@@ -43,6 +43,7 @@ impl Published {
             (self.head())
             main {
                 (self.overview())
+                (self.reading())
                 @for document in &self.documents { (self.section(document)) }
                 (self.time())
             }
@@ -83,9 +84,37 @@ impl Published {
                 @if let Some((name, error)) = self.predicted_times().worst.filter(|_| self.compares(Some(TIMES))) {
                     p.path { "The predicted recovery that is furthest off: " (name) ", " (signed(error * 100.0)) " %." }
                 }
-                (self.elsewhere_lines())
                 @if let Some(said) = self.other_size() { p.path { (said) } }
+                @if self.documents.len() > 1 { ul.contents {
+                    @for document in &self.documents { (self.entry(document)) }
+                } }
             }
+        }
+    }
+
+    /// A document with its outcome, as a link to its section.
+    fn entry(&self, document: &Document) -> Markup {
+        let (holding, failing) = holding(self.conclusions_of(document).into_iter());
+        html! {
+            li {
+                a href={ "#" (document.id) } { (document.title) }
+                @if holding + failing > 0 { ": " (holding) " of " (holding + failing) " conclusions hold" }
+            }
+        }
+    }
+
+    /// What holds for the sections of all documents, said once.
+    fn reading(&self) -> Markup {
+        html! {
+            @if !self.conclusions.is_empty() { section {
+                h2 { "What is asked of a conclusion" }
+                @for (bound, why) in BOUNDS { p.hint { b { (bound) } ": " (why) } }
+                @if !self.elsewhere.is_empty() {
+                    h3 { "Where time is real" }
+                    p.hint { (WHERE_TIME_IS_REAL) }
+                    @for on in &self.elsewhere { p.hint { (on.line()) "." } }
+                }
+            } }
         }
     }
 
@@ -172,21 +201,15 @@ impl Published {
     fn section(&self, document: &Document) -> Markup {
         let rows: Vec<&Comparison> = self.rows_of(document).collect();
         let conclusions = self.conclusions_of(document);
-        let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
-        let (holding, failing) = self.predicted_holding(Some(document));
+        let mut notes = Notes::of_shared(&self.explanations(document));
         html! {
             section.document id=(document.id) {
                 h2 { (document.title) }
-                p.hint {
-                    (document.by) ". Conclusions: " (count(Some(true))) " hold, " (count(Some(false))) " fail"
-                    @if count(None) > 0 { ", " (count(None)) " not measured" }
-                    "; of those that were predicted " (holding) " hold, " (failing) " fail. "
-                    (near_text(conclusions.iter().copied())) "."
-                }
+                p.hint { (document.by) ". " (self.standing_text(document)) }
                 @if !rows.is_empty() { (self.figures_table(&rows)) (beside::folded(&rows)) }
                 (charts::section(&document.id, &document.plans, &self.first_seeds))
-                @if !conclusions.is_empty() { (asked()) (conclusions_table(&conclusions)) }
-                (self.elsewhere_table(document))
+                @if !conclusions.is_empty() { (conclusions_table(document, &conclusions, &mut notes)) }
+                (self.elsewhere_table(document, &mut notes))
             }
         }
     }
@@ -207,7 +230,7 @@ impl Published {
                         td.n.theirs { (published(row)) }
                         td.n {
                             (ours(row))
-                            @if row.range.is_some() { small { (self.range_text(row)) } }
+                            @if let Some(range) = self.range_text(row) { small { (range) } }
                         }
                         td.n { (self.error_text(row)) }
                         td { @if self.error(row).is_some() { (strip(row)) } }
@@ -350,17 +373,24 @@ fn strip(row: &Comparison) -> Markup {
     }
 }
 
-/// What each kind of bound asks, folded.
-fn asked() -> Markup {
-    html! {
-        details {
-            summary { "What is asked of a conclusion" }
-            @for (bound, why) in BOUNDS { p.hint { (bound) ": " (why) } }
-        }
+/// An explanation. One that stands there again has a number, and is said only once.
+pub(super) fn explanation(notes: &mut Notes<'_>, document: &str, why: &str) -> Markup {
+    match notes.say(why) {
+        None => html! { (why) },
+        Some((number, true)) => html! {
+            span id={ (document) "-note-" (number) } { "Note " (number) ": " (why) }
+        },
+        Some((number, false)) => html! {
+            a href={ "#" (document) "-note-" (number) } { "Note " (number) } "."
+        },
     }
 }
 
-fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
+fn conclusions_table(
+    document: &Document,
+    conclusions: &[&Conclusion],
+    notes: &mut Notes<'_>,
+) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Conclusions" { table.conclusions {
             thead { tr {
@@ -371,10 +401,12 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
                 th scope="row" { div.claim {
                     (sign(conclusion.holds))
                     div {
-                        (conclusion.claim)
+                        (unbroken(&conclusion.claim))
                         small {
                             (conclusion.place)
-                            @if !conclusion.why.is_empty() { ". " (conclusion.why) }
+                            @if !conclusion.why.is_empty() {
+                                ". " (explanation(notes, &document.id, &conclusion.why))
+                            }
                         }
                     }
                 } }
@@ -413,7 +445,8 @@ mod tests {
         assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
         for text in [
             "Predicted recoveries are 10.0 % off (median); 1 of 1 predicted conclusions hold.",
-            "of those that were predicted 1 hold, 0 fail. 1 of 2 hold, 0 of them within 10 % of the document's own figure",
+            "Conclusions: 1 of 2 hold, 0 of them within 10 % of the document's own figure, which it gives for 1 of them; \
+             of the 1 that were predicted 1 hold.",
             "the root of its ratio, and no upper end",
             "<small>2:28 to 2:30</small><small>calibrated</small>",
             "The experiments of one document, repeated",
