@@ -47,7 +47,11 @@ pub(crate) fn nice_step(max: f64, most: usize) -> f64 {
 
 /// Round values from 0 up to `max`; 0 alone where that is beyond all numbers.
 pub(crate) fn nice_ticks(max: f64, most: usize) -> Vec<f64> {
-    let step = nice_step(max, most);
+    let step = match nice_step(max, most) {
+        // A finer one has no more than `most` either, and 0 alone would say nothing.
+        step if step > max && most > 1 => nice_step(max / 2.0, most),
+        step => step,
+    };
     let count = if max.is_finite() { (max / step * 1.000_001).floor() as usize } else { 0 };
     (0..=count).map(|i| i as f64 * step).collect()
 }
@@ -130,6 +134,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_few() {
         assert_eq!(nice_ticks(320.0, 4), [0.0, 100.0, 200.0, 300.0]);
+        assert_eq!(nice_ticks(4.57, 2), [0.0, 2.0, 4.0]);
         assert_eq!([0.0, f64::INFINITY].map(|max| nice_ticks(max, 4)), [[0.0]; 2]);
         assert_eq!([2.50, 2000.0, 20_000.0].map(number), ["2.5", "2000", "20\u{202f}000"]);
         assert_eq!(time_ticks(163.0, 4), [0.0, 60.0, 120.0]);
@@ -138,7 +143,7 @@ mod tests {
         assert_eq!(log_time_ticks(0.1, 164.0, 9), [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0]);
         assert_eq!(log_time_ticks(0.1, 164.0, 5), [0.1, 1.0, 10.0, 60.0]);
         for most in 1..20 {
-            for max in [1e-6, 0.3, 1.0, 7.7, 1e12] {
+            for max in [1e-6, 0.3, 1.0, 4.57, 7.7, 1e12] {
                 assert!(nice_ticks(max, most).len() <= most + 1, "{max} {most}");
             }
         }
