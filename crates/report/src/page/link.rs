@@ -1,4 +1,4 @@
-//! The use of the link on the page: variants over each other, or side by side where they are too many for that.
+//! The use of the link on the page: variants over each other, or side by side where they are too many or too unlike.
 
 use insight::{Curves, Summary, words};
 use maud::{Markup, html};
@@ -20,11 +20,12 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let rate = summary.manifest.link.as_ref().map(|link| link.rate_bytes_per_s as f64);
     let highest = drawn.iter().map(|curve| peak(&curve.link)).fold(1.0, f64::max);
     let max = highest.max(rate.unwrap_or(0.0)) * 1.02;
+    let is_one_chart = drawn.len() == 1 || can_overlay(&drawn);
     html! {
         @if !drawn.is_empty() { section {
             h2 { "Use of the link" }
             p.hint {
-                @if can_overlay(&drawn) {
+                @if is_one_chart {
                     "Bytes a second towards the follower, since each variant's start."
                 } @else {
                     "Bytes a second towards the follower. All charts reach up to the same rate; each has its own time."
@@ -33,7 +34,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                     " A curve can rise above the link's rate: bytes count when they reach its queue."
                 }
             }
-            @if can_overlay(&drawn) {
+            @if is_one_chart {
                 (together(summary, &drawn, (max, rate)))
             } @else {
                 div.small {
@@ -77,7 +78,8 @@ fn together(summary: &Summary<'_>, drawn: &[&Curves], (max, rate): (f64, Option<
         factor: 1e6,
         unit: "MB/s",
         levels: level(rate),
-        labels: true,
+        area: drawn.len() == 1,
+        labels: drawn.len() > 1,
         shades: shades_of(drawn),
         ..LineChart::default()
     };

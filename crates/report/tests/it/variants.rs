@@ -44,6 +44,10 @@ fn few_variants_lie_over_each_other_on_the_link_and_in_what_their_nodes_use() {
         }
     }
     assert!(!page.contains("id=\"link-0-t\""), "each is drawn once");
+    run.manifest.variants.truncate(1);
+    run.rows.truncate(1);
+    let page = checked(&run);
+    assert!(page.contains("id=\"link-wide-t\"") && !page.contains("id=\"link-0-t\""), "{page}");
 }
 
 #[test]
