@@ -186,6 +186,7 @@ fn chart(
             }
             ul.legend {
                 @if marks.len() > 1 { @for (metric, mark) in &marks { li { (sign(*mark, "series-0")) (metric.name) } } }
+                @else if is_published { li { (sign(Mark::Circle, "series-0")) "ours" } }
                 @if is_published { li { (sign(Mark::Circle, "theirs")) "published" } }
             }
             @for width in WIDTHS { (drawn(width)) }

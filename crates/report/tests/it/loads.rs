@@ -223,6 +223,7 @@ fn loads_stand_case_by_case_beside_what_is_published() {
     assert_eq!(count("desc"), 4, "throughput and latency in two widths");
     assert!(page.contains("one: ARS has 2.0 times the throughput of none"), "the headline");
     assert!(page.contains("published +100.0"), "the published change");
+    assert!(page.contains("</svg>ours</li>"), "the legend has both kinds of dots");
     assert!(
         page.contains("thead th { white-space: normal;"),
         "long heads leave room for all figures"
