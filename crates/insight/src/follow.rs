@@ -36,7 +36,10 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let written = written(&variants[..1]);
     let speed = speed(wait).map_or_else(String::new, |speed| format!(", {speed}"));
     let took = units::show_seconds(wait.seconds);
-    let caught_up = format!("{variant} caught up in {took}");
+    let caught_up = match (wait.lag_operations, wait.operations) {
+        (0, 0) => format!("{variant} lacked nothing"),
+        _ => format!("{variant} caught up in {took}"),
+    };
     let whole = format!("{caught_up} after {}{speed}; {written}", wait.after);
     if wait.after == BEGAN && variants[0].met.is_some() {
         let met = variants.iter().filter_map(|one| Some(meeting(&one.variant, one.met?)));
@@ -240,6 +243,17 @@ mod tests {
         );
         let never = headline(&[variant("plain", None)]).text;
         assert!(never.starts_with("plain caught up in 12.0 s"), "{never}");
+    }
+
+    #[test]
+    fn one_that_was_never_behind_did_not_catch_up() {
+        let mut lap = figures(0);
+        let after = "indexing ended".to_owned();
+        lap.catch_ups = vec![CatchUp { after, seconds: 1e-4, ..CatchUp::default() }];
+        let said =
+            headline(&[VariantFollow { variant: "a".to_owned(), laps: vec![lap], met: None }]);
+        let words = "a lacked nothing after indexing ended; 5000 writes acknowledged, nothing lost";
+        assert_eq!((said.text.as_str(), said.details.len()), (words, 0));
     }
 
     #[test]
