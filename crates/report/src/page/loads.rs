@@ -171,7 +171,10 @@ fn chart(
             title: format!("{title} of each variant"),
             desc: desc.clone(),
             width,
-            groups: cases.iter().map(|case| group(summary, case, colours, &marks)).collect(),
+            groups: cases
+                .iter()
+                .map(|case| group(summary, (*case, named), colours, &marks))
+                .collect(),
             log,
             unit,
         };
@@ -180,10 +183,11 @@ fn chart(
     html! {
         section {
             h2 { (title) }
-            p.hint {
+            // Of several operations the first says it for all.
+            @if index == 0 { p.hint {
                 @if log { "From the intended start of a request to the end of its answer, on a logarithmic scale." }
                 @else { "The median over the time of each lap, and of those the median over laps." }
-            }
+            } }
             ul.legend {
                 @if marks.len() > 1 { @for (metric, mark) in &marks { li { (sign(*mark, "series-0")) (metric.name) } } }
                 @else if is_published { li { (sign(Mark::Circle, "series-0")) "ours" } }
@@ -200,9 +204,10 @@ fn sign(mark: Mark, class: &str) -> Markup {
     }
 }
 
+/// A case; its name is left out where the title has it, as `named`.
 fn group(
     summary: &Summary<'_>,
-    case: &Case<'_>,
+    (case, named): (&Case<'_>, &str),
     colours: &Colours<'_>,
     marks: &[(&Metric, Mark)],
 ) -> DotGroup {
@@ -231,7 +236,8 @@ fn group(
         label: (*label).to_owned(),
         dots: dots(load),
     };
-    DotGroup { name: case.name.to_owned(), rows: case.loads.iter().map(row).collect() }
+    let name = if named.strip_prefix(": ") == Some(case.name) { "" } else { case.name };
+    DotGroup { name: name.to_owned(), rows: case.loads.iter().map(row).collect() }
 }
 
 /// What each variant changes, a line a pair.

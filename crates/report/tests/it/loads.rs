@@ -188,6 +188,7 @@ fn operations_of_a_case_are_told_apart() {
         let caption = format!("<figcaption><b>one, {operation}</b></figcaption>");
         assert!(section.contains(&caption), "{caption} is not in {section}");
     }
+    assert_eq!(page.matches("From the intended start").count(), 1, "for all operations");
 }
 
 #[test]
