@@ -94,7 +94,7 @@ pub(crate) fn time_label(seconds: f64) -> String {
         s if s < DAY && s % HOUR != 0.0 => {
             format!("{:.0}:{:02.0} h", (s / HOUR).floor(), s % HOUR / MINUTE)
         }
-        s if s < DAY => format!("{} h", number(s / HOUR)),
+        s if s % DAY != 0.0 => format!("{} h", number(s / HOUR)),
         s => format!("{} d", number(s / DAY)),
     }
 }
@@ -151,9 +151,10 @@ mod tests {
 
     #[test]
     fn times_have_their_unit() {
-        let times = [0.0, 0.1, 30.0, 80.0, 600.0, 4800.0, 7200.0, 5e-4];
+        let times = [0.0, 0.1, 30.0, 80.0, 600.0, 4800.0, 7200.0, 5e-4, 129_600.0, 172_800.0];
         let labels = times.map(time_label);
-        assert_eq!(labels, ["0", "0.1 s", "30 s", "1:20", "10 min", "1:20 h", "2 h", "0.5 ms"]);
+        assert_eq!(labels[..7], ["0", "0.1 s", "30 s", "1:20", "10 min", "1:20 h", "2 h"]);
+        assert_eq!(labels[7..], ["0.5 ms", "36 h", "2 d"]);
     }
 
     #[test]
