@@ -516,6 +516,8 @@ mod tests {
         let (first, second) = page.split_once("id=\"life-after-ec2\"").unwrap();
         assert_eq!(first.matches("Recovered bytes over time").count(), 2, "for both widths");
         assert!(first.contains("Beside the graphs that the document links to"));
+        let entry = "<a href=\"#benchmark-plan\">Benchmark plan</a>: 1 of 2 conclusions hold</li>";
+        assert!(first.contains(entry), "the page begins with the outcome of each document");
         assert!(first.find("Beside ") < first.find("It concludes"), "before the conclusions");
         for without in [second, sample().html().as_str()] {
             assert!(!without.contains("Beside ") && !without.contains("over time"));
