@@ -83,7 +83,7 @@ fn write_keys(out: &mut String, keys: &[Key]) {
         return;
     }
     out.push_str("\n| key | holds | default | example | |\n| --- | --- | --- | --- | --- |\n");
-    for Key { name, holds, default, example, about } in keys {
+    for Key { name, holds, default, example, about, .. } in keys {
         let default = default.unwrap_or("**needed**");
         let holds = holds.column();
         let _ = writeln!(out, "| `{name}` | {holds} | {default} | `{example}` | {about} |");
