@@ -210,7 +210,7 @@ pub struct Request {
     /// Whether an answer of 404 is a good one: what is to be deleted may not be there.
     pub may_be_missing: bool,
     /// What the answer has to say.
-    pub condition: Option<Condition>,
+    pub condition: Option<Box<Condition>>,
     /// How often it is sent at most, until it is answered well.
     pub tries: u32,
     /// The pause before it is sent again.

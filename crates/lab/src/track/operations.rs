@@ -479,7 +479,7 @@ fn cluster_health(context: &Context<'_>, object: &Object<'_>) -> Request {
         let said = format!("wait_for_status is green, yellow or red, found \"{status}\"{near}");
         context.reader.wrong(object.at("request-params"), "wait_for_status", said);
     }
-    let condition = Some(Condition::Health { status, none_relocating });
+    let condition = Some(Box::new(Condition::Health { status, none_relocating }));
     Request { condition, ..Request::new("GET", path, None) }
 }
 
@@ -513,7 +513,7 @@ fn index_stats(context: &Context<'_>, object: &Object<'_>) -> Request {
         reader.only(&condition, "a condition", &["path", "expected-value"]);
         let path = reader.text(&condition, "path").unwrap_or_default();
         let value = condition.plain("expected-value").unwrap_or_default();
-        Condition::Is { path: path.split('.').map(str::to_owned).collect(), value }
+        Box::new(Condition::Is { path: path.split('.').map(str::to_owned).collect(), value })
     });
     let path = format!("/{index}/_stats{}", context.query(object, &[]));
     let is_counted = condition.is_none();

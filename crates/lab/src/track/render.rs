@@ -253,7 +253,7 @@ impl Files {
         let jinja = self.environment(path, "");
         let mut rendered = Bounded::default();
         let template = jinja.template_from_named_str(&name, text)?;
-        template.render_captured_to(&self.context(), &mut rendered)?;
+        template.render_captured_to(self.context(), &mut rendered)?;
         let no_text = |_| minijinja::Error::from(ErrorKind::WriteFailure);
         String::from_utf8(rendered.0).map_err(no_text)
     }

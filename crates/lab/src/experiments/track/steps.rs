@@ -190,7 +190,7 @@ fn all<'a>(through: &'a Through<'a>, steps: &'a [Step]) -> LocalBoxFuture<'a, Re
 
 /// Sends the request of a step. Where a health is waited for that cannot come, that is said at once.
 async fn answered(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
-    let answer = match &request.condition {
+    let answer = match request.condition.as_deref() {
         Some(Condition::Health { status, .. }) if status == "green" => tokio::select! {
             biased;
             done = sent(through, request) => done,
@@ -284,7 +284,7 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<Bytes, Lost> {
             }
         };
         if is_last {
-            let health = match &request.condition {
+            let health = match request.condition.as_deref() {
                 Some(Condition::Health { .. }) => health(through, &request.path).await,
                 _ => None,
             };
