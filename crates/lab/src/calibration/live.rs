@@ -182,7 +182,7 @@ impl Tried {
             ),
             document: Figure::new(
                 "cores.index_document",
-                "documents of a number that a copy missed, as its node says how long they took",
+                "documents of a number that a copy missed, as its node says how long they and the refresh after took",
             ),
             words: Figure::new(
                 "cores.index_bytes_per_s",
@@ -309,16 +309,17 @@ impl<C: Clusters> Bed<'_, C> {
         Ok(unheld_rate(&recoveries, self.asked.index))
     }
 
-    /// Lets a copy miss so many bulks: seconds that their operations took, where they came as operations.
+    /// Lets a copy miss so many bulks: seconds that they took with a refresh after them, where they came as operations.
     async fn replay(&self, bulks: u64, content: Content) -> Result<Option<f64>> {
         self.create(text_fields()).await?;
         self.add_replica().await?;
         self.give_up().await?;
         self.asked.fill(bulks, content).await?;
         self.come_back().await?;
+        let refreshes_s = self.asked.refreshes_s().await?;
         let recoveries = self.asked.delete().await?;
         let copy = peer(&recoveries, self.asked.index);
-        Ok(copy.and_then(|copy| replay_of(copy, bulks * DOCUMENTS)))
+        Ok(copy.and_then(|copy| replay_of(copy, bulks * DOCUMENTS)).map(|s| s + refreshes_s))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use clusters::{Clusters, FaultKind, TopologySpec};
 use record::random::split_mix;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use world::Env;
 
 use super::measurement::{Measurement, failed, named};
@@ -92,7 +92,7 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
     );
     let mut document = named(
         "cores.index_document",
-        "20 000 documents of a number that a copy missed, as its node says how long they took",
+        "20 000 documents of a number that a copy missed, as its node says how long they and the refresh after took",
     );
     let mut words = named(
         "cores.index_bytes_per_s",
@@ -108,8 +108,8 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
         asked.copy(Direction::ToManager, (1, LARGE_BULKS), 1).await?;
         receive.laps.push(rate(&asked.clear_away().await?)?);
         let operations = MISSED_BULKS * DOCUMENTS;
-        let bare_s = replayed_s(&asked.replay(BARE).await?, operations)?;
-        let whole_s = replayed_s(&asked.replay(WHOLE).await?, operations)?;
+        let bare_s = asked.replay(BARE).await?;
+        let whole_s = asked.replay(WHOLE).await?;
         document.laps.push(bare_s / operations as f64);
         // A lap in which words took no time at all says nothing of them; without another they are left out.
         words.laps.extend(words_rate(operations, bare_s, whole_s));
@@ -347,14 +347,21 @@ impl<C: Clusters> Asked<'_, C> {
         self.until_green(json!({ ENABLE: null })).await
     }
 
-    /// Lets a copy miss documents and takes it back: what `_recovery` says of it.
-    async fn replay(&self, content: Content) -> Result<Value> {
+    /// Seconds that the replicas have spent on refreshes since they were opened.
+    pub(super) async fn refreshes_s(&self) -> Result<f64> {
+        let path = format!("/{}/_stats/refresh?level=shards", self.index);
+        Ok(refreshes_of(&self.ask("GET", &path, Value::Null).await?, self.index))
+    }
+
+    /// Lets a copy miss documents and takes it back: seconds that their operations and the refresh after them took.
+    async fn replay(&self, content: Content) -> Result<f64> {
         self.create_with(1, 1, text_fields()).await?;
         self.green().await?;
         self.give_up_copies().await?;
         self.fill(MISSED_BULKS, content).await?;
         self.come_back().await?;
-        self.clear_away().await
+        let refreshes_s = self.refreshes_s().await?;
+        Ok(replayed_s(&self.clear_away().await?, MISSED_BULKS * DOCUMENTS)? + refreshes_s)
     }
 }
 
@@ -411,6 +418,14 @@ pub(super) fn replay_of(copy: &Value, operations: u64) -> Option<f64> {
     let translog = &copy["translog"];
     let seconds = translog["total_time_in_millis"].as_f64()? / 1e3;
     (translog["recovered"].as_u64()? >= operations && seconds > 0.0).then_some(seconds)
+}
+
+/// Seconds that the replicas of an index have spent on refreshes, as `_stats` says it.
+fn refreshes_of(stats: &Value, index: &str) -> f64 {
+    let shards = stats["indices"][index]["shards"].as_object().into_iter().flat_map(Map::values);
+    let copies = shards.filter_map(Value::as_array).flatten();
+    let replicas = copies.filter(|copy| copy["routing"]["primary"] == false);
+    replicas.filter_map(|copy| copy["refresh"]["total_time_in_millis"].as_f64()).sum::<f64>() / 1e3
 }
 
 /// Bytes of words a second, where they took time.
@@ -476,5 +491,17 @@ mod tests {
         assert_eq!(replayed_s(&recovery(1000), 1000).unwrap(), 0.25);
         let said = replayed_s(&recovery(0), 1000).unwrap_err().to_string();
         assert!(said.contains("did not get 1000 operations"), "{said}");
+    }
+
+    #[test]
+    fn refreshes_are_those_of_the_copy_that_came_back() {
+        let copy = |primary: bool, ms: u64| {
+            let refresh = json!({ "total_time_in_millis": ms });
+            json!({ "routing": { "primary": primary }, "refresh": refresh })
+        };
+        let shards = json!({ "0": [copy(true, 900), copy(false, 40)], "1": [copy(false, 10)] });
+        let stats = json!({ "indices": { INDEX: { "shards": shards } } });
+        assert_eq!(refreshes_of(&stats, INDEX), 0.05);
+        assert_eq!(refreshes_of(&stats, "other"), 0.0);
     }
 }
