@@ -11,11 +11,12 @@ use clusters::Clusters;
 use record::units::{show_bytes, show_count};
 use serde_json::{Value, json};
 
-use super::measurement::{Measurement, named};
+use super::measurement::{Figure, Needs, TargetCalibration};
 use super::target::{
-    Asked, BARE, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, NO_MORE_FILES, SEGMENTS,
-    SMALL_COPIES, WHOLE, files_of_a_copy, kept_fields, peer, rate_of, replay_of, text_fields,
-    time_of_a_file, words_rate,
+    Asked, BARE, CHECK, CHECKSUM, CORE_TIME, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS,
+    NO_CHECKSUM, NO_MORE_FILES, NO_WORDS, OUT_OF_REACH, SEGMENTS, SMALL_COPIES, WHOLE,
+    checksum_rate_of, files_of_a_copy, kept_fields, peer, rate_of, replay_of, text_fields,
+    time_of_a_file, without_checksum, words_rate,
 };
 use super::two_nodes::TwoNodes;
 use crate::error::{Error, Result};
@@ -28,25 +29,17 @@ const BULK_BYTES: u64 = 1_000_000;
 /// A copy that waited for a rate limit for more of its time than this says nothing of what its bytes cost.
 const HELD_SHARE_MAX: f64 = 0.02;
 
-const CORE_TIME: &str = "core time of a thread, which no API tells";
 const CHUNKS: &str =
     "chunks of another size: indices.recovery.chunk_size is a setting of the cluster";
-const DISK: &str = "the disk of a node by itself, which no API reaches";
-/// What is measured on this machine and not through an API, and what that would need.
-const OUT_OF_REACH: [(&str, &str); 13] = [
+const COMPRESSED: &str =
+    "nodes that compress and nodes that do not: they start with transport.compress";
+/// What is not measured besides, and what that would need.
+const OUT_OF_REACH_THERE: [Needs; 5] = [
     ("recovery.first_copy", "a node that restarts, which is not done to a cluster that is there"),
-    ("cores.hash_bytes_per_s", CORE_TIME),
-    ("cores.copy_bytes_per_s", CORE_TIME),
-    ("cores.lz4_bytes_per_s", CORE_TIME),
-    ("cores.zstd_bytes_per_s", CORE_TIME),
-    ("cores.decompress_speedup", CORE_TIME),
-    ("cores.parse_bytes_per_s", CORE_TIME),
+    ("cores.lz4_bytes_per_s", COMPRESSED),
+    ("cores.decompress_speedup", COMPRESSED),
     ("cores.message", CHUNKS),
     ("cores.send_bytes_per_s", CORE_TIME),
-    ("disk.read_bytes_per_s", DISK),
-    ("disk.write_bytes_per_s", DISK),
-    ("disk.seek", DISK),
-    ("disk.sync", DISK),
 ];
 
 /// How much is done: 1 is as much as on nodes that are started here.
@@ -71,30 +64,13 @@ impl Amount {
         };
         format!(
             "{laps} of {} copies of next to nothing, one of {}, and two that miss {} documents and are given up for \
-             that by _cluster/reroute; of this index alone it sets {INCLUDE}, {REBALANCE} and {REPLICAS}",
+             that by _cluster/reroute; of this index alone it sets {INCLUDE}, {REBALANCE}, {REPLICAS} and, for the \
+             large copy, {CHECK}",
             2 * SMALL_COPIES,
             show_bytes(self.of(LARGE_BULKS) * BULK_BYTES),
             show_count(self.of(MISSED_BULKS) * DOCUMENTS),
         )
     }
-}
-
-/// A parameter that was not measured, so that it stays what it is assumed to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotMeasured {
-    /// Its name.
-    pub parameter: &'static str,
-    /// Why, as the end of a sentence.
-    pub why: String,
-}
-
-/// What was found out in a cluster.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LiveCalibration {
-    /// What was measured.
-    pub measured: Vec<Measurement>,
-    /// What was not measured, and why.
-    pub not_measured: Vec<NotMeasured>,
 }
 
 /// Measures what copies take between two nodes of a cluster, in an index of this name, which is made for it again and
@@ -106,7 +82,7 @@ pub async fn calibrate_live(
     nodes: &TwoNodes,
     amount: Amount,
     tell: impl Fn(&str),
-) -> Result<LiveCalibration> {
+) -> Result<TargetCalibration> {
     let asked = Asked { target, cluster, index };
     refuse_taken(&asked).await?;
     let bed = Bed { asked, nodes };
@@ -133,27 +109,9 @@ async fn refuse_taken(asked: &Asked<'_, impl Clusters>) -> Result<()> {
     }
 }
 
-/// A parameter that is measured: its laps, or why it has none.
-struct Figure {
-    measured: Measurement,
-    why: String,
-}
-
-impl Figure {
-    fn new(parameter: &'static str, how: &'static str) -> Figure {
-        Figure { measured: named(parameter, how), why: String::new() }
-    }
-
-    fn lap(&mut self, value: Result<f64, String>) {
-        match value {
-            Ok(value) => self.measured.laps.push(value),
-            Err(why) => self.why = why,
-        }
-    }
-}
-
 struct Tried {
     receive: Figure,
+    checksum: Figure,
     open: Figure,
     new: Figure,
     file: Figure,
@@ -166,8 +124,10 @@ impl Tried {
         Tried {
             receive: Figure::new(
                 "cores.receive_bytes_per_s",
-                "one copy, as its node says how long the files took: whatever held them but a rate limit",
+                "one copy, as its node says how long the files took, less a checksum of them: whatever held them but a \
+                 rate limit",
             ),
+            checksum: Figure::new("cores.hash_bytes_per_s", CHECKSUM),
             open: Figure::new(
                 "recovery.open_copy",
                 "a copy that comes back to its files: the mean of eight, one after another, as their client sees it",
@@ -191,20 +151,10 @@ impl Tried {
         }
     }
 
-    fn ended(self) -> LiveCalibration {
-        let all = [self.receive, self.open, self.new, self.file, self.document, self.words];
-        let (mut measured, mut not_measured) = (Vec::new(), Vec::new());
-        for Figure { measured: one, why } in all {
-            match one.laps.is_empty() {
-                true => not_measured.push(NotMeasured { parameter: one.parameter, why }),
-                false => measured.push(one),
-            }
-        }
-        let out_of_reach = OUT_OF_REACH
-            .into_iter()
-            .map(|(parameter, needs)| NotMeasured { parameter, why: format!("it needs {needs}") });
-        not_measured.extend(out_of_reach);
-        LiveCalibration { measured, not_measured }
+    fn ended(self) -> TargetCalibration {
+        let Tried { receive, checksum, open, new, file, document, words } = self;
+        let tried = [receive, checksum, open, new, file, document, words];
+        TargetCalibration::of(tried, OUT_OF_REACH_THERE.into_iter().chain(OUT_OF_REACH))
     }
 }
 
@@ -237,7 +187,11 @@ impl<C: Clusters> Bed<'_, C> {
         let of_files = file.unwrap_or_default() * few_files;
         tried.new.lap(Ok(few.saturating_sub(open + of_files).as_secs_f64()));
         tried.file.lap(file.map(|file| file.as_secs_f64()).ok_or_else(|| NO_MORE_FILES.to_owned()));
-        tried.receive.lap(self.large_copy(amount.of(LARGE_BULKS)).await?);
+        let recoveries = self.large_copy(amount.of(LARGE_BULKS)).await?;
+        let checksum = peer(&recoveries, self.asked.index).and_then(checksum_rate_of);
+        let receive = unheld_rate(&recoveries, self.asked.index);
+        tried.receive.lap(receive.map(|rate| without_checksum(rate, checksum)));
+        tried.checksum.lap(checksum.ok_or_else(|| NO_CHECKSUM.to_owned()));
         let bulks = amount.of(MISSED_BULKS);
         let operations = bulks * DOCUMENTS;
         let bare_s = self.replay(bulks, BARE).await?;
@@ -249,8 +203,9 @@ impl<C: Clusters> Bed<'_, C> {
         };
         tried.document.lap(bare_s.map(|s| s / operations as f64).ok_or_else(by_files));
         let words = match (bare_s, whole_s) {
-            (Some(bare_s), Some(whole_s)) => words_rate(operations, bare_s, whole_s)
-                .ok_or_else(|| "documents with words took no longer than those without".to_owned()),
+            (Some(bare_s), Some(whole_s)) => {
+                words_rate(operations, bare_s, whole_s).ok_or_else(|| NO_WORDS.to_owned())
+            }
             _ => Err(by_files()),
         };
         tried.words.lap(words);
@@ -259,8 +214,14 @@ impl<C: Clusters> Bed<'_, C> {
 
     /// Makes the index with its one shard on the first node.
     async fn create(&self, fields: Value) -> Result<()> {
-        let mut settings =
-            json!({ "index.number_of_shards": 1, REPLICAS: 0, INCLUDE: self.nodes.source() });
+        self.create_with(json!({}), fields).await
+    }
+
+    /// The same with further settings.
+    async fn create_with(&self, mut settings: Value, fields: Value) -> Result<()> {
+        settings["index.number_of_shards"] = json!(1);
+        settings[REPLICAS] = json!(0);
+        settings[INCLUDE] = json!(self.nodes.source());
         // The embedded engine has no such setting, and moves nothing for the balance unless it is told to.
         if self.nodes.is_field() {
             settings[REBALANCE] = json!("none");
@@ -299,14 +260,13 @@ impl<C: Clusters> Bed<'_, C> {
         Ok(SmallCopy { new, open, files })
     }
 
-    /// Bytes a second of a copy of so many bulks, or why it does not say what they cost.
-    async fn large_copy(&self, bulks: u64) -> Result<Result<f64, String>> {
-        self.create(kept_fields()).await?;
+    /// A copy of so many bulks, of which its node reads everything once more: what `_recovery` says of it.
+    async fn large_copy(&self, bulks: u64) -> Result<Value> {
+        self.create_with(json!({ CHECK: "checksum" }), kept_fields()).await?;
         self.asked.fill(bulks, Content::Letters).await?;
         self.asked.flush().await?;
         self.add_replica().await?;
-        let recoveries = self.asked.delete().await?;
-        Ok(unheld_rate(&recoveries, self.asked.index))
+        self.asked.delete().await
     }
 
     /// Lets a copy miss so many bulks: seconds that they took with a refresh after them, where they came as operations.
@@ -371,11 +331,7 @@ mod tests {
         let mut tried = Tried::new();
         tried.open.lap(Err("it waited".to_owned()));
         tried.receive.lap(Ok(1e9));
-        let others = [&mut tried.new, &mut tried.file, &mut tried.document, &mut tried.words];
-        for figure in others {
-            figure.lap(Err("it waited".to_owned()));
-        }
-        let LiveCalibration { measured, not_measured } = tried.ended();
+        let TargetCalibration { measured, not_measured } = tried.ended();
         assert_eq!(measured.len(), 1);
         let mut names: Vec<&str> = not_measured.iter().map(|one| one.parameter).collect();
         names.extend(measured.iter().map(|one| one.parameter));
@@ -383,7 +339,8 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), count), (6 + OUT_OF_REACH.len(), 6 + OUT_OF_REACH.len()));
+        assert_eq!(names.len(), count, "each once");
+        assert_eq!(count, 7 + OUT_OF_REACH_THERE.len() + OUT_OF_REACH.len());
         assert!(not_measured.iter().all(|one| !one.why.is_empty()));
     }
 

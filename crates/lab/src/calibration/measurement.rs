@@ -41,6 +41,66 @@ fn three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().expect("a number that was just written")
 }
 
+/// A parameter that was not measured, so that it stays what it is assumed to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotMeasured {
+    /// Its name.
+    pub parameter: &'static str,
+    /// Why, as the end of a sentence.
+    pub why: String,
+}
+
+/// What was found out of a target: nodes that were started for it, or a cluster that was there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetCalibration {
+    /// What was measured.
+    pub measured: Vec<Measurement>,
+    /// What was not measured, and why.
+    pub not_measured: Vec<NotMeasured>,
+}
+
+impl TargetCalibration {
+    /// Of what was tried, and of parameters that are out of reach.
+    pub(super) fn of(
+        tried: impl IntoIterator<Item = Figure>,
+        out_of_reach: impl IntoIterator<Item = Needs>,
+    ) -> TargetCalibration {
+        let (mut measured, mut not_measured) = (Vec::new(), Vec::new());
+        for Figure { measured: one, why } in tried {
+            match one.laps.is_empty() {
+                true => not_measured.push(NotMeasured { parameter: one.parameter, why }),
+                false => measured.push(one),
+            }
+        }
+        for (parameter, needs) in out_of_reach {
+            not_measured.push(NotMeasured { parameter, why: format!("it needs {needs}") });
+        }
+        TargetCalibration { measured, not_measured }
+    }
+}
+
+/// A parameter, and what it would need to be measured.
+pub(super) type Needs = (&'static str, &'static str);
+
+/// A parameter that is measured: its laps, or why it has none.
+pub(super) struct Figure {
+    measured: Measurement,
+    why: String,
+}
+
+impl Figure {
+    pub(super) fn new(parameter: &'static str, how: &'static str) -> Figure {
+        Figure { measured: named(parameter, how), why: "no lap was done of it".to_owned() }
+    }
+
+    pub(super) fn lap(&mut self, value: Result<f64, String>) {
+        match value {
+            Ok(value) => self.measured.laps.push(value),
+            Err(why) => self.why = why,
+        }
+    }
+}
+
 /// A measurement of which no lap was done yet.
 pub(super) fn named(parameter: &'static str, how: &'static str) -> Measurement {
     Measurement { parameter, laps: Vec::new(), how }

@@ -27,7 +27,7 @@ mod transport;
 mod two_nodes;
 
 pub use calibrate::calibrate;
-pub use live::{Amount, LiveCalibration, NotMeasured, calibrate_live};
-pub use measurement::Measurement;
+pub use live::{Amount, calibrate_live};
+pub use measurement::{Measurement, NotMeasured, TargetCalibration};
 pub use target::{TimeOfACopy, calibrate_target, time_of_a_copy, time_of_first_copies};
 pub use two_nodes::TwoNodes;

@@ -12,13 +12,15 @@ use record::random::split_mix;
 use serde_json::{Map, Value, json};
 use world::Env;
 
-use super::measurement::{Measurement, failed, named};
-use crate::error::Result;
+use super::measurement::{Figure, Needs, TargetCalibration, failed};
+use crate::error::{Error, Result};
 
 const CLUSTER: &str = "calibrated";
 const INDEX: &str = "calibrated";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const ENABLE: &str = "index.routing.allocation.enable";
+/// Whether a node reads a copy that has come once more before it opens it, and compares it with its checksums.
+pub(super) const CHECK: &str = "index.shard.check_on_startup";
 /// Copies of next to nothing that are made one after another.
 pub(super) const SMALL_COPIES: u32 = 8;
 /// Segments of copies that are to have many files: fewer than would be merged.
@@ -30,6 +32,38 @@ pub(super) const LARGE_BULKS: u64 = 200;
 pub(super) const MISSED_BULKS: u64 = 200;
 /// Documents of a bulk.
 pub(super) const DOCUMENTS: u64 = 100;
+
+pub(super) const CORE_TIME: &str = "core time of a thread, which no API tells";
+const DISK: &str = "the disk of a node by itself, which no API reaches";
+/// What is measured on this machine and in no target, and what that would need.
+pub(super) const OUT_OF_REACH: [Needs; 7] = [
+    ("cores.copy_bytes_per_s", CORE_TIME),
+    ("cores.zstd_bytes_per_s", "nodes that send in Zstandard, which those of the field do not"),
+    ("cores.parse_bytes_per_s", CORE_TIME),
+    ("disk.read_bytes_per_s", DISK),
+    ("disk.write_bytes_per_s", DISK),
+    ("disk.seek", DISK),
+    ("disk.sync", DISK),
+];
+/// What is not measured on nodes that are started for it, besides.
+const OUT_OF_REACH_HERE: [Needs; 2] = [
+    ("cores.message", "copies in chunks of several sizes, which are not made"),
+    (
+        "cores.send_bytes_per_s",
+        "core time of a thread, which no API tells; and for TLS, which would count there and where bytes are received, \
+         nodes that encrypt: those started here have no plugin that hands them keys",
+    ),
+];
+/// How checksums are measured.
+pub(super) const CHECKSUM: &str =
+    "the files of that copy, which its node reads once more and checks before it opens them";
+/// A check that took less says little of bytes: nodes tell whole milliseconds.
+const CHECK_MS_MIN: f64 = 10.0;
+/// Why nothing is said of checksums.
+pub(super) const NO_CHECKSUM: &str =
+    "the files of the copy were read once more in less than 10 ms, or not at all";
+/// Why nothing is said of words.
+pub(super) const NO_WORDS: &str = "documents with words took no longer than those without";
 
 /// What the documents of an index are like.
 #[derive(Clone, Copy)]
@@ -52,7 +86,7 @@ pub fn calibrate_target<C: Clusters>(
     target: impl FnOnce(&Env) -> C,
     laps: u32,
     tell: impl Fn(&str),
-) -> Result<Vec<Measurement>> {
+) -> Result<TargetCalibration> {
     world::real_world::run(1, async |env| {
         let mut target = target(&env);
         tell("copies between two nodes, which are started first");
@@ -62,61 +96,63 @@ pub fn calibrate_target<C: Clusters>(
         target.start(&TopologySpec::alone(CLUSTER, 2)).await?;
         let measured = measure(&mut target, laps).await;
         target.stop().await;
-        measured
+        let out_of_reach = OUT_OF_REACH_HERE.into_iter().chain(OUT_OF_REACH);
+        Ok::<_, Error>(TargetCalibration::of(measured?, out_of_reach))
     })
 }
 
-async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measurement>> {
-    let mut receive = named(
+async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Figure>> {
+    let mut receive = Figure::new(
         "cores.receive_bytes_per_s",
-        "a copy of 200 MB without a rate limit, as its node says how long the files took: whatever held them",
+        "a copy of 200 MB without a rate limit, as its node says how long the files took, less a checksum of them: \
+         whatever held them",
     );
-    let mut open = named(
+    let mut checksum = Figure::new("cores.hash_bytes_per_s", CHECKSUM);
+    let mut open = Figure::new(
         "recovery.open_copy",
         "eight copies that come back to their files, one after another: an eighth of the time until all are started",
     );
-    let mut new = named(
+    let mut new = Figure::new(
         "recovery.new_copy",
         "eight copies of some documents each that begin without files, likewise: what each takes longer, without its \
          files",
     );
-    let mut file = named(
+    let mut file = Figure::new(
         "recovery.each_file",
         "eight copies of eight segments each, likewise: what each takes longer than one of one segment, for each file \
          more",
     );
-    let mut first = named(
+    let mut first = Figure::new(
         "recovery.first_copy",
         "four copies that come back at once to a node that has just started: what it takes until all are started, less \
          what the same take once more",
     );
-    let mut document = named(
+    let mut document = Figure::new(
         "cores.index_document",
         "20 000 documents of a number that a copy missed, as its node says how long they and the refresh after took",
     );
-    let mut words = named(
+    let mut words = Figure::new(
         "cores.index_bytes_per_s",
         "20 000 documents with 1 kB of words that a copy missed, less what the documents without words took",
     );
     for _ in 0..laps {
         let copy = time_of_a_copy(target, CLUSTER).await?;
-        open.laps.push(copy.open.as_secs_f64());
-        new.laps.push(copy.new.as_secs_f64());
-        file.laps.push(copy.file.as_secs_f64());
-        first.laps.push(time_of_first_copies(target, CLUSTER).await?.as_secs_f64());
+        open.lap(Ok(copy.open.as_secs_f64()));
+        new.lap(Ok(copy.new.as_secs_f64()));
+        file.lap(Ok(copy.file.as_secs_f64()));
+        first.lap(Ok(time_of_first_copies(target, CLUSTER).await?.as_secs_f64()));
         let asked = &Asked { target: &*target, cluster: CLUSTER, index: INDEX };
-        asked.copy(Direction::ToManager, (1, LARGE_BULKS), 1).await?;
-        receive.laps.push(rate(&asked.clear_away().await?)?);
+        let recoveries = asked.large_copy().await?;
+        let checked = peer(&recoveries, INDEX).and_then(checksum_rate_of);
+        receive.lap(Ok(without_checksum(rate(&recoveries)?, checked)));
+        checksum.lap(checked.ok_or_else(|| NO_CHECKSUM.to_owned()));
         let operations = MISSED_BULKS * DOCUMENTS;
         let bare_s = asked.replay(BARE).await?;
         let whole_s = asked.replay(WHOLE).await?;
-        document.laps.push(bare_s / operations as f64);
-        // A lap in which words took no time at all says nothing of them; without another they are left out.
-        words.laps.extend(words_rate(operations, bare_s, whole_s));
+        document.lap(Ok(bare_s / operations as f64));
+        words.lap(words_rate(operations, bare_s, whole_s).ok_or_else(|| NO_WORDS.to_owned()));
     }
-    let mut all = vec![receive, open, new, file, first, document, words];
-    all.retain(|one| !one.laps.is_empty());
-    Ok(all)
+    Ok(vec![receive, checksum, open, new, file, first, document, words])
 }
 
 /// What a copy takes apart from its bytes and operations.
@@ -289,8 +325,8 @@ impl<C: Clusters> Asked<'_, C> {
         [names[1..].join(","), names[2..].join(",")]
     }
 
-    /// Makes an index of so many shards on one node, of which so many copies are made at once and without a rate limit.
-    async fn begin(&self, direction: Direction, shards: u32, at_once: u32) -> Result<()> {
+    /// Has copies be on one node, and be made so many at once and without a rate limit.
+    async fn keep_on_source(&self, direction: Direction, at_once: u32) -> Result<()> {
         let [excluded, _] = self.excluded(direction);
         self.set(json!({
             EXCLUDE: excluded,
@@ -298,7 +334,12 @@ impl<C: Clusters> Asked<'_, C> {
             "cluster.routing.rebalance.enable": "none",
             "indices.recovery.max_bytes_per_sec": "-1",
         }))
-        .await?;
+        .await
+    }
+
+    /// Makes an index of so many shards there.
+    async fn begin(&self, direction: Direction, shards: u32, at_once: u32) -> Result<()> {
+        self.keep_on_source(direction, at_once).await?;
         self.create_with(shards, 0, kept_fields()).await
     }
 
@@ -320,6 +361,17 @@ impl<C: Clusters> Asked<'_, C> {
         self.fill(bulks, Content::Letters).await?;
         self.flush().await?;
         self.make_copies(direction).await
+    }
+
+    /// A copy of 200 MB, of which its node reads everything once more: what `_recovery` says of it.
+    async fn large_copy(&self) -> Result<Value> {
+        self.keep_on_source(Direction::ToManager, 1).await?;
+        let settings = json!({ "number_of_shards": 1, "number_of_replicas": 0, CHECK: "checksum" });
+        self.create(settings, kept_fields()).await?;
+        self.fill(LARGE_BULKS, Content::Letters).await?;
+        self.flush().await?;
+        self.make_copies(Direction::ToManager).await?;
+        self.clear_away().await
     }
 
     /// Takes all replicas away, and leaves their files where they are.
@@ -413,6 +465,22 @@ pub(super) fn rate_of(copy: &Value) -> Option<f64> {
     (bytes > 0.0 && seconds > 0.0).then_some(bytes / seconds)
 }
 
+/// Bytes a second of the checksums of all files of a copy, which its node reads once more before it opens them
+/// (`RecoveryTarget.cleanFiles`, `IndexShard.maybeCheckIndex`): from memory, where they were written just before.
+pub(super) fn checksum_rate_of(copy: &Value) -> Option<f64> {
+    let bytes = copy["index"]["size"]["recovered_in_bytes"].as_f64()?;
+    let ms = copy["verify_index"]["check_index_time_in_millis"].as_f64()?;
+    (bytes > 0.0 && ms >= CHECK_MS_MIN).then(|| bytes / ms * 1e3)
+}
+
+/// Bytes a second of receiving alone: a node reckons a checksum of each byte meanwhile, and a twin has those by
+/// themselves. Nine tenths of the time are taken for checksums at most.
+pub(super) fn without_checksum(rate: f64, checksum: Option<f64>) -> f64 {
+    let byte_s = 1.0 / rate;
+    let checked_s = checksum.map_or(0.0, |rate| 1.0 / rate);
+    1.0 / (byte_s - checked_s).max(byte_s / 10.0)
+}
+
 /// Seconds that the operations which a copy missed took; none where it did not get them all, or they took no time.
 pub(super) fn replay_of(copy: &Value, operations: u64) -> Option<f64> {
     let translog = &copy["translog"];
@@ -463,6 +531,21 @@ mod tests {
         assert_eq!(rate(&recovery(1000)).unwrap(), 2000.0);
         let said = rate(&recovery(0)).unwrap_err().to_string();
         assert!(said.contains("none was made"), "{said}");
+    }
+
+    #[test]
+    fn a_checksum_is_what_a_copy_was_read_once_more_for() {
+        let copy = |ms: u64| {
+            let verify = json!({ "check_index_time_in_millis": ms, "total_time_in_millis": 500 });
+            json!({ "index": { "size": { "recovered_in_bytes": 200 } }, "verify_index": verify })
+        };
+        assert_eq!(checksum_rate_of(&copy(100)), Some(2000.0));
+        assert_eq!([9, 0].map(|ms| checksum_rate_of(&copy(ms))), [None; 2], "too short to be told");
+        assert_eq!(checksum_rate_of(&json!({})), None);
+        let received =
+            [Some(500.0), Some(50.0), None].map(|checked| without_checksum(100.0, checked));
+        assert!((received[0] - 125.0).abs() < 1e-9 && (received[1] - 1000.0).abs() < 1e-9);
+        assert!((received[2] - 100.0).abs() < 1e-9, "{received:?}");
     }
 
     #[test]

@@ -176,7 +176,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Some(target) => {
             let nodes = args.opensearch.nodes()?;
             let name = format!("{target} {}", nodes.name());
-            (Some(name), calibrate_target(|env| nodes.clusters(env), args.laps, tell)?)
+            let found = calibrate_target(|env| nodes.clusters(env), args.laps, tell)?;
+            not_measured = found.not_measured;
+            (Some(name), found.measured)
         }
         None => (None, calibrate(&args.dir, args.laps, &tell)?),
     };

@@ -8,7 +8,7 @@ use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
     ClusterIdentity, Clusters, FollowApi, LiveClusters, TopologySpec, index_of_run, restore_command,
 };
-use lab::calibration::{Amount, LiveCalibration, TwoNodes, calibrate_live};
+use lab::calibration::{Amount, TargetCalibration, TwoNodes, calibrate_live};
 use record::observation::Observation;
 use world::Env;
 
@@ -34,7 +34,7 @@ pub(crate) struct Calibrated {
     /// Flavour and version.
     pub(crate) release: String,
     pub(crate) nodes: TwoNodes,
-    pub(crate) found: LiveCalibration,
+    pub(crate) found: TargetCalibration,
 }
 
 /// Measures, and deletes the index. Whoever makes this has permission to change the cluster.
