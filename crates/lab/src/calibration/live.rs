@@ -11,12 +11,12 @@ use clusters::Clusters;
 use record::units::{show_bytes, show_count};
 use serde_json::{Value, json};
 
-use super::measurement::{Figure, Needs, TargetCalibration};
+use super::measurement::{CORE_TIME, Figure, Needs, OUT_OF_REACH, TargetCalibration};
 use super::target::{
-    Asked, BARE, CHECK, CHECKSUM, CORE_TIME, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS,
-    NO_CHECKSUM, NO_MORE_FILES, NO_WORDS, OUT_OF_REACH, SEGMENTS, SMALL_COPIES, WHOLE,
-    checksum_rate_of, files_of_a_copy, kept_fields, peer, rate_of, replay_of, text_fields,
-    time_of_a_file, without_checksum, words_rate,
+    Asked, BARE, CHECK, CHECKSUM, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, NO_CHECKSUM,
+    NO_MORE_FILES, NO_WORDS, SEGMENTS, SMALL_COPIES, WHOLE, checksum_rate_of, files_of_a_copy,
+    kept_fields, peer, rate_of, replay_of, text_fields, time_of_a_file, without_checksum,
+    words_rate,
 };
 use super::two_nodes::TwoNodes;
 use crate::error::{Error, Result};

@@ -82,6 +82,20 @@ impl TargetCalibration {
 /// A parameter, and what it would need to be measured.
 pub(super) type Needs = (&'static str, &'static str);
 
+/// What core constants need that are measured on this machine alone.
+pub(super) const CORE_TIME: &str = "core time of a thread, which no API tells";
+const DISK: &str = "the disk of a node by itself, which no API reaches";
+/// What is measured on this machine and in no target, and what that would need.
+pub(super) const OUT_OF_REACH: [Needs; 7] = [
+    ("cores.copy_bytes_per_s", CORE_TIME),
+    ("cores.zstd_bytes_per_s", "nodes that send in Zstandard, which those of the field do not"),
+    ("cores.parse_bytes_per_s", CORE_TIME),
+    ("disk.read_bytes_per_s", DISK),
+    ("disk.write_bytes_per_s", DISK),
+    ("disk.seek", DISK),
+    ("disk.sync", DISK),
+];
+
 /// A parameter that is measured: its laps, or why it has none.
 pub(super) struct Figure {
     measured: Measurement,

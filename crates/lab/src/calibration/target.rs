@@ -12,13 +12,16 @@ use record::random::split_mix;
 use serde_json::{Map, Value, json};
 use world::Env;
 
-use super::measurement::{Figure, Needs, TargetCalibration, failed};
+use super::compression::{self, Spent};
+use super::measurement::{Figure, Needs, OUT_OF_REACH, TargetCalibration, failed};
 use crate::error::{Error, Result};
 
 const CLUSTER: &str = "calibrated";
 const INDEX: &str = "calibrated";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const ENABLE: &str = "index.routing.allocation.enable";
+/// Whether nodes compress what they send; they start with it.
+const COMPRESS: &str = "transport.compress";
 /// Whether a node reads a copy that has come once more before it opens it, and compares it with its checksums.
 pub(super) const CHECK: &str = "index.shard.check_on_startup";
 /// Copies of next to nothing that are made one after another.
@@ -33,25 +36,13 @@ pub(super) const MISSED_BULKS: u64 = 200;
 /// Documents of a bulk.
 pub(super) const DOCUMENTS: u64 = 100;
 
-pub(super) const CORE_TIME: &str = "core time of a thread, which no API tells";
-const DISK: &str = "the disk of a node by itself, which no API reaches";
-/// What is measured on this machine and in no target, and what that would need.
-pub(super) const OUT_OF_REACH: [Needs; 7] = [
-    ("cores.copy_bytes_per_s", CORE_TIME),
-    ("cores.zstd_bytes_per_s", "nodes that send in Zstandard, which those of the field do not"),
-    ("cores.parse_bytes_per_s", CORE_TIME),
-    ("disk.read_bytes_per_s", DISK),
-    ("disk.write_bytes_per_s", DISK),
-    ("disk.seek", DISK),
-    ("disk.sync", DISK),
-];
 /// What is not measured on nodes that are started for it, besides.
 const OUT_OF_REACH_HERE: [Needs; 2] = [
     ("cores.message", "copies in chunks of several sizes, which are not made"),
     (
         "cores.send_bytes_per_s",
         "core time of a thread, which no API tells; and for TLS, which would count there and where bytes are received, \
-         nodes that encrypt: those started here have no plugin that hands them keys",
+         nodes with transport.type = netty4-secure, which OpenSearch 2.19 has, and a plugin that gives them keys",
     ),
 ];
 /// How checksums are measured.
@@ -80,8 +71,8 @@ const WORDS: u64 = 200;
 pub(super) const BARE: Content = Content::Words(0);
 pub(super) const WHOLE: Content = Content::Words(WORDS);
 
-/// Measures what copies take in a target, of which two nodes are started for it. Fails if the target cannot be started,
-/// or refuses something.
+/// Measures what copies take in a target, of which two nodes are started for it, and then two that compress. Fails if
+/// the target cannot be started, or refuses something.
 pub fn calibrate_target<C: Clusters>(
     target: impl FnOnce(&Env) -> C,
     laps: u32,
@@ -93,15 +84,29 @@ pub fn calibrate_target<C: Clusters>(
         if let Some(sentence) = target.prepares() {
             tell(&sentence);
         }
-        target.start(&TopologySpec::alone(CLUSTER, 2)).await?;
-        let measured = measure(&mut target, laps).await;
+        let mut topology = TopologySpec::alone(CLUSTER, 2);
+        target.start(&topology).await?;
+        let measured = measure(&env, &mut target, laps).await;
         target.stop().await;
+        let (figures, plain) = measured?;
+        tell("copies between two nodes that compress what they send, which are started next");
+        topology.clusters[0].settings.insert(COMPRESS.to_owned(), "true".to_owned());
+        target.start(&topology).await?;
+        let asked = Asked { target: &target, cluster: CLUSTER, index: INDEX };
+        let compressed = compression::copies(&env, &asked, laps).await;
+        target.stop().await;
+        let all = figures.into_iter().chain(compression::figures(&plain, &compressed?));
         let out_of_reach = OUT_OF_REACH_HERE.into_iter().chain(OUT_OF_REACH);
-        Ok::<_, Error>(TargetCalibration::of(measured?, out_of_reach))
+        Ok::<_, Error>(TargetCalibration::of(all, out_of_reach))
     })
 }
 
-async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Figure>> {
+/// What is measured on nodes that send bytes as they are; and what copies take that are then made with compression.
+async fn measure(
+    env: &Env,
+    target: &mut impl Clusters,
+    laps: u32,
+) -> Result<(Vec<Figure>, Vec<Spent>)> {
     let mut receive = Figure::new(
         "cores.receive_bytes_per_s",
         "a copy of 200 MB without a rate limit, as its node says how long the files took, less a checksum of them: \
@@ -152,7 +157,9 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Figure>> {
         document.lap(Ok(bare_s / operations as f64));
         words.lap(words_rate(operations, bare_s, whole_s).ok_or_else(|| NO_WORDS.to_owned()));
     }
-    Ok(vec![receive, checksum, open, new, file, first, document, words])
+    let asked = Asked { target: &*target, cluster: CLUSTER, index: INDEX };
+    let plain = compression::copies(env, &asked, laps).await?;
+    Ok((vec![receive, checksum, open, new, file, first, document, words], plain))
 }
 
 /// What a copy takes apart from its bytes and operations.
@@ -220,7 +227,7 @@ pub async fn time_of_first_copies(target: &mut impl Clusters, cluster: &str) -> 
 
 /// Between the first node of a cluster, which manages it, and the second.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+pub(super) enum Direction {
     /// Copies that recover from the manager may have to wait, which twins know by themselves.
     ToManager,
     /// A manager that restarts is no question to a twin.
@@ -235,7 +242,7 @@ pub(super) struct Asked<'a, C> {
 }
 
 impl<C: Clusters> Asked<'_, C> {
-    async fn ask(&self, method: &str, path: &str, body: Value) -> Result<Value> {
+    pub(super) async fn ask(&self, method: &str, path: &str, body: Value) -> Result<Value> {
         let body = rest::json_body(&body);
         Ok(self.target.request(self.cluster, method, path, body).await?.json()?)
     }
@@ -309,7 +316,7 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// The same, and the settings are taken back.
-    async fn clear_away(&self) -> Result<Value> {
+    pub(super) async fn clear_away(&self) -> Result<Value> {
         let recoveries = self.delete().await?;
         self.set(json!({ "indices.recovery.*": null, "cluster.routing.*": null })).await?;
         Ok(recoveries)
@@ -326,7 +333,7 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// Has copies be on one node, and be made so many at once and without a rate limit.
-    async fn keep_on_source(&self, direction: Direction, at_once: u32) -> Result<()> {
+    pub(super) async fn keep_on_source(&self, direction: Direction, at_once: u32) -> Result<()> {
         let [excluded, _] = self.excluded(direction);
         self.set(json!({
             EXCLUDE: excluded,
@@ -344,7 +351,7 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// Makes a copy of each shard on the other node: how long until all are started.
-    async fn make_copies(&self, direction: Direction) -> Result<Duration> {
+    pub(super) async fn make_copies(&self, direction: Direction) -> Result<Duration> {
         let [_, excluded] = self.excluded(direction);
         self.set(json!({ EXCLUDE: excluded })).await?;
         self.until_green(json!({ "index.number_of_replicas": 1 })).await
