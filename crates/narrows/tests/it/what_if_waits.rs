@@ -83,6 +83,42 @@ fn each_file_of_a_copy_takes_what_is_said_besides_its_bytes() {
     }
 }
 
+/// Two copies of 30 MB go to two nodes, two chunks of each at a time. At 5 MB/s a chunk is compressed in a tenth of a
+/// second, and its reverse takes a tenth of that or as long.
+#[test]
+fn copies_take_what_compression_is_calibrated_to_cost() {
+    let longer_by_s = |speedup: &str| {
+        let rows = format!(
+            "[virtual]\n\"cores.lz4_bytes_per_s\" = {{ value = \"5MB/s\", source = \"measured\" }}\n\
+             \"cores.decompress_speedup\" = {{ value = \"{speedup}\", source = \"measured\" }}"
+        );
+        let twin = Twin::with(&[("\"10mb\"", "\"400mb\""), ("[virtual]", &rows)]);
+        let found = twin.answer("--drain c --set transport.compress=true");
+        let [plain, compressed] = [0, 1].map(|place| green_s(&found["answers"][place]));
+        compressed - plain
+    };
+    let (fast, slow) = (longer_by_s("10"), longer_by_s("1"));
+    assert!((2.5..7.5).contains(&fast), "{fast} s");
+    assert!((1.5..7.5).contains(&(slow - fast)), "{fast} s, {slow} s");
+}
+
+/// A chunk is checked where it is sent, where it arrives and while it is written; and a copy that comes back to its
+/// files is where that is asked for, 30 MB at 20 MB/s.
+#[test]
+fn copies_take_what_a_checksum_is_calibrated_to_cost() {
+    let row =
+        "[virtual]\n\"cores.hash_bytes_per_s\" = { value = \"20MB/s\", source = \"measured\" }";
+    let [slow, fast] = [vec![("[virtual]", row)], vec![]].map(|rows| {
+        let twin = Twin::with(&[&[("\"10mb\"", "\"400mb\"")][..], &rows[..]].concat());
+        green_s(&twin.first("--drain c"))
+    });
+    assert!((1.0..8.0).contains(&(slow - fast)), "{slow} s, {fast} s");
+    let alone = Twin::with(&[&ALONE[..], &[("[virtual]", row)]].concat());
+    let found = alone.answer("--restart c --down 10s --set index.shard.check_on_startup=false");
+    let [read, unread] = [0, 1].map(|place| green_s(&found["answers"][place]));
+    assert!((1.4..2.5).contains(&(read - unread)), "{read} s, {unread} s");
+}
+
 /// c has two copies: one comes back by operations, and the other by its files of 30 MB, at 10 MB/s.
 #[test]
 fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {
