@@ -16,6 +16,8 @@ pub enum Kind {
     Throttle,
     /// A whole number.
     Count { min: u64, max: u64 },
+    /// A whole number from 0 on; -1 means no limit.
+    Limit { max: u64 },
     /// A number from 0 on, with up to six decimals.
     Decimal,
     /// `true` or `false`.
@@ -47,6 +49,8 @@ pub enum Typed {
     Throttle(Option<u64>),
     /// A whole number.
     Count(u64),
+    /// A whole number; none means no limit.
+    Limit(Option<u64>),
     /// A number, in millionths.
     Decimal(u64),
     /// Yes or no.
@@ -73,6 +77,11 @@ impl Kind {
             Kind::Size { min, max } => read_size(text, min, max),
             Kind::Throttle => read_throttle(text),
             Kind::Count { min, max } => read_count(text, min, max),
+            Kind::Limit { .. } if text == "-1" => Ok(Typed::Limit(None)),
+            Kind::Limit { max } => match text.parse::<u64>() {
+                Ok(count) if count <= max => Ok(Typed::Limit(Some(count))),
+                _ => Err(format!("write a whole number from 0 to {max}, or -1 for no limit")),
+            },
             Kind::Decimal => read_decimal(text),
             Kind::Bool => match text {
                 "true" => Ok(Typed::Bool(true)),
@@ -106,8 +115,8 @@ impl Kind {
     pub(crate) fn canonical(self, text: &str) -> Result<String, String> {
         Ok(match self.read(text)? {
             Typed::Size(bytes) | Typed::Throttle(Some(bytes)) => units::show_size_setting(bytes),
-            Typed::Throttle(None) | Typed::Duration(None) => "-1".to_owned(),
-            Typed::Count(count) => count.to_string(),
+            Typed::Throttle(None) | Typed::Duration(None) | Typed::Limit(None) => "-1".to_owned(),
+            Typed::Count(count) | Typed::Limit(Some(count)) => count.to_string(),
             Typed::Decimal(millionths) => (millionths as f64 / MILLION).to_string(),
             Typed::Bool(yes) => yes.to_string(),
             Typed::Duration(Some(time)) => show_duration(text.trim(), time),
@@ -240,6 +249,8 @@ mod tests {
             (Kind::Throttle, "-1b", "-1"),
             (Kind::Throttle, "0.1b", "1b"),
             (Kind::Count { min: 1, max: 10 }, "05", "5"),
+            (Kind::Limit { max: 10 }, "-1", "-1"),
+            (Kind::Limit { max: 10 }, "010", "10"),
             (Kind::Bool, "true", "true"),
             (Kind::Decimal, "0.450", "0.45"),
             (Kind::Decimal, "1", "1"),
@@ -279,6 +290,11 @@ mod tests {
             (Kind::Count { min: 1, max: 10 }, "11", "write a whole number from 1 to 10"),
             (Kind::Count { min: 0, max: 10 }, "-1", "write a whole number from 0 to 10"),
             (Kind::Count { min: 1, max: 10 }, "2.0", "write a whole number from 1 to 10"),
+            (
+                Kind::Limit { max: 10 },
+                "-2",
+                "write a whole number from 0 to 10, or -1 for no limit",
+            ),
             (Kind::Bool, "indexing_data", "write true or false"),
             (TIMEOUT, "0s", "it must be at least 1ms"),
             (Kind::Word(&["lz4", "zstd"]), "zst", "write one of lz4, zstd; did you mean \"zstd\"?"),

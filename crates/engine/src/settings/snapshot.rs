@@ -10,7 +10,7 @@ use super::kind::Typed;
 use super::remote::{GivenRemote, Remote};
 use super::table::{SettingScope, find};
 use super::values::{
-    TypedValues, count, decimal, duration, flag, names, optional_duration, size, throttle,
+    TypedValues, count, decimal, duration, flag, limit, names, optional_duration, size, throttle,
     watermark, word,
 };
 use super::watermark::{HIGH, LOW, Watermarks};
@@ -178,6 +178,8 @@ impl Settings {
         hearing_last: &[String] = names("narrows.recovery.hears_last._name");
         allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
         cluster_concurrent_rebalance: u32 = count("cluster.routing.allocation.cluster_concurrent_rebalance");
+        /// None without a limit, which 0 is, too.
+        total_shards_per_node: Option<u32> = limit("cluster.routing.allocation.total_shards_per_node");
         awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");
         transport_compress: Compress = word("transport.compress", Compress::of);
         transport_compression_scheme: CompressionScheme = word("transport.compression_scheme", CompressionScheme::of);
@@ -300,6 +302,7 @@ impl IndexSettings {
     readers! { of_one
         priority_of: u32 = count("index.priority");
         delayed_timeout_of: Duration = duration("index.unassigned.node_left.delayed_timeout");
+        total_shards_per_node_of: Option<u32> = limit("index.routing.allocation.total_shards_per_node");
         max_result_window_of: u32 = count("index.max_result_window");
         requests_cache_enable_of: bool = flag("index.requests.cache.enable");
     }

@@ -68,6 +68,10 @@ const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
+const fn limit(max: u64) -> Kind {
+    Kind::Limit { max }
+}
+
 const fn at_least_ms(min_ms: u64) -> Kind {
     Kind::Duration { min: Duration::from_millis(min_ms), may_be_off: false }
 }
@@ -162,6 +166,8 @@ pub static TABLE: &[Setting] = &[
         "Peer recoveries that a node may receive at once, and as many that it may send."),
     cluster("cluster.routing.allocation.node_initial_primaries_recoveries", count(0, 10_000), "4",
         "Primaries that a node may bring up at once from its disk, from nothing or from remote."),
+    cluster("cluster.routing.allocation.total_shards_per_node", limit(i32::MAX as u64), "-1",
+        "Copies that a node may hold of all indices; further ones are moved away. -1 and 0 are no limit."),
     cluster("cluster.routing.rebalance.enable", Kind::Word(RebalanceEnable::WORDS), "none",
         "Which copies are moved so that nodes hold as many as each other; all in the field, here only where it is \
          asked for."),
@@ -298,6 +304,8 @@ pub static TABLE: &[Setting] = &[
         "Nodes on which copies of the index have to be, by patterns of addresses."),
     index("index.routing.allocation.require._name", Kind::Names, "",
         "Nodes on which copies of the index have to be, by names or patterns that all fit."),
+    index("index.routing.allocation.total_shards_per_node", limit(i32::MAX as u64), "-1",
+        "Copies of the index that a node may hold; further ones are moved away. -1 and 0 are no limit."),
     index("index.shard.check_on_startup", Kind::Word(CheckOnStartup::WORDS), "checksum",
         "Whether a copy's files are read and compared with their hashes before it is opened; false in the field."),
     fixed(index("index.soft_deletes.enabled", Kind::Word(&["true"]), "true",
@@ -384,7 +392,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("index.routing_partition_size", "leave it out: all documents of a routing are in one shard"),
     ("index.routing.allocation.enable", "set cluster.routing.allocation.enable, for all indices"),
     ("index.routing.rebalance.", "set cluster.routing.rebalance.enable, for all indices"),
-    ("index.routing.allocation.total_shards_per_node", "index.routing.allocation.include._name says which nodes"),
     ("index.routing.allocation.include._tier index.routing.allocation.require._tier \
       index.routing.allocation.exclude._tier",
         "nodes have no tiers; index.routing.allocation.include._name says which nodes"),

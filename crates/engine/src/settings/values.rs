@@ -102,6 +102,12 @@ pub(super) fn count(values: &TypedValues, name: &str) -> u32 {
     u32::try_from(*count).expect("the table bounds counts below 2^32")
 }
 
+/// None without a limit.
+pub(super) fn limit(values: &TypedValues, name: &str) -> Option<u32> {
+    let Some(Typed::Limit(limit)) = values.get(name) else { wrong(name) };
+    limit.map(|count| u32::try_from(count).expect("the table bounds limits below 2^32"))
+}
+
 pub(super) fn decimal(values: &TypedValues, name: &str) -> f64 {
     let Some(Typed::Decimal(millionths)) = values.get(name) else { wrong(name) };
     *millionths as f64 / 1e6

@@ -1,8 +1,8 @@
 //! Why a copy may go to a node, must wait, or must not go there.
 //!
 //! The deciders of Elasticsearch that matter here, under their names: `max_retry`, `enable`,
-//! `replica_after_primary_active`, `same_shard`, `filter`, `awareness`, `disk_threshold`, `throttling`; and
-//! `in_sync_store` and `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
+//! `replica_after_primary_active`, `same_shard`, `filter`, `awareness`, `shards_limit`, `disk_threshold`, `throttling`;
+//! and `in_sync_store` and `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
 
 use serde::Serialize;
 

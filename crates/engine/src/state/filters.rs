@@ -1,5 +1,6 @@
 //! Which nodes copies may be on by name or address: `exclude`, `include` and `require`, of the cluster and of each
-//! index; and by what [`Awareness`] says of their attributes, and [`DiskThreshold`] of their disks.
+//! index; and by what [`Awareness`] says of their attributes, [`ShardsLimit`] of what they hold, and [`DiskThreshold`]
+//! of their disks.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +8,7 @@ use record::names::matches;
 
 use super::awareness::{Awareness, Uneven};
 use super::disk_threshold::{DiskThreshold, Full};
+use super::shards_limit::{ShardsLimit, TooMany};
 use super::{ClusterState, Node, ShardCopy};
 use crate::settings::{FilterKind, IndexSettings, NodeFilter, Settings};
 
@@ -15,6 +17,7 @@ pub(super) struct Filters {
     cluster: Vec<NodeFilter>,
     by_index: BTreeMap<String, Vec<NodeFilter>>,
     awareness: Awareness,
+    limits: ShardsLimit,
     disks: DiskThreshold,
 }
 
@@ -28,13 +31,14 @@ impl Filters {
             cluster: settings.allocation_filters(),
             by_index: state.indices.iter().filter_map(of_index).collect(),
             awareness: Awareness::of(state, settings),
+            limits: ShardsLimit::of(state, settings),
             disks: DiskThreshold::of(state, settings),
         }
     }
 
     /// Whether every copy may be everywhere.
     fn is_empty(&self) -> bool {
-        self.go_by_nodes_alone() && self.disks.is_empty()
+        self.go_by_nodes_alone() && self.limits.is_empty() && self.disks.is_empty()
     }
 
     fn go_by_nodes_alone(&self) -> bool {
@@ -43,7 +47,7 @@ impl Filters {
 
     /// Whether every copy may stay where it is.
     pub fn all_may_stay(&self) -> bool {
-        self.go_by_nodes_alone() && self.disks.all_may_stay()
+        self.go_by_nodes_alone() && self.limits.all_may_stay() && self.disks.all_may_stay()
     }
 
     /// A copy is to be made on a node, where it takes room; or moved there from another, which it leaves.
@@ -54,6 +58,7 @@ impl Filters {
         to: &str,
         from: Option<&str>,
     ) {
+        self.limits.place(index, to, from);
         let bytes = state.info.bytes_of(index, number);
         if state.on_disk(to, index, number).is_none() {
             self.disks.take(to, bytes);
@@ -76,8 +81,13 @@ impl Filters {
             let shard = state.shard(index, number)?;
             self.awareness.against(state, shard, copy, node).map(Against::Uneven)
         };
+        let too_many = || {
+            let shard = state.shard(index, number)?;
+            self.limits.against(index, shard, copy, node).map(Against::TooMany)
+        };
         let full = || self.disks.against(state, (index, number), copy, node).map(Against::Full);
-        self.filter_against(state, index, node).or_else(uneven).or_else(full)
+        let filtered = self.filter_against(state, index, node);
+        filtered.or_else(uneven).or_else(too_many).or_else(full)
     }
 
     /// The filter that keeps copies of an index from a node.
@@ -95,6 +105,8 @@ pub(super) enum Against {
     Filter { setting: &'static str, kind: FilterKind },
     /// Too many copies of the shard are on nodes like it.
     Uneven(Uneven),
+    /// The node holds as many copies as it may.
+    TooMany(TooMany),
     /// The node's disk is too full.
     Full(Full),
 }
@@ -105,6 +117,7 @@ impl Against {
         match self {
             Against::Filter { .. } => "filter",
             Against::Uneven(_) => "awareness",
+            Against::TooMany(_) => "shards_limit",
             Against::Full(_) => "disk_threshold",
         }
     }
@@ -121,6 +134,7 @@ impl Against {
                 format!("the node does not fit all of {setting}")
             }
             Against::Uneven(uneven) => uneven.words(),
+            Against::TooMany(too_many) => too_many.words(),
             Against::Full(full) => full.words(),
         }
     }

@@ -24,6 +24,7 @@
 //! | `moving`, `filters` | which copies are moved, and which nodes they may be on |
 //! | `cluster_info`, `disk_threshold` | how full disks are, and which copies that keeps from them |
 //! | `awareness` | copies that are spread over zones, or over other attributes of nodes |
+//! | `shards_limit` | how many copies a node may hold, of all indices and of one |
 //! | `rebalancing` | copies that are moved so that nodes hold as many as each other |
 //! | `template`, `templates` | what new indices are given whose names fit |
 //! | `auto_expand` | replicas that follow the number of nodes |
@@ -94,6 +95,7 @@ mod relocation;
 mod reported_extents;
 mod returning;
 mod shard;
+mod shards_limit;
 mod template;
 mod templates;
 mod tombstones;

@@ -25,6 +25,7 @@ const STEP_BY_STEP: &str = "narrows.recovery.step_by_step";
 /// The embedded engine reads and hashes every copy before it opens it; the field opens it unread.
 pub(super) const CHECK: &str = "index.shard.check_on_startup";
 pub(super) const PRIORITY: &str = "index.priority";
+pub(super) const LIMIT: &str = "index.routing.allocation.total_shards_per_node";
 /// Defaults of the field that are not the embedded engine's.
 const OF_THE_FIELD: [(&str, &str); 8] = [
     (ON_DISCONNECT, "true"),
@@ -54,8 +55,8 @@ const RELEVANT: [&str; 6] = [
     "cluster.routing.rebalance.", "narrows.allocation.", "cluster.max_shards_per_node",
 ];
 /// Settings that decide as much, and are of indices, of our own nodes, or no part of what is read of a cluster.
-const RELEVANT_WHERE_ASKED: [&str; 8] = [
-    CHECK, DELAY, PRIORITY, "cluster.fault_detection.", "index.translog.",
+const RELEVANT_WHERE_ASKED: [&str; 9] = [
+    CHECK, DELAY, LIMIT, PRIORITY, "cluster.fault_detection.", "index.translog.",
     "narrows.fault_detection.", "narrows.recovery.", "transport.",
 ];
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
@@ -232,6 +233,8 @@ mod tests {
             "cluster.max_shards_per_node",
             "cluster.routing.allocation.disk.watermark.low",
             "cluster.routing.allocation.exclude._name",
+            "cluster.routing.allocation.total_shards_per_node",
+            LIMIT,
             "index.routing.allocation.require._name",
             "transport.compress",
         ];

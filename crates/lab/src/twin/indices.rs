@@ -7,7 +7,7 @@ use record::roles::{FROZEN, is_dedicated_to};
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
-use super::cluster_settings::{CHECK, PRIORITY, accepted};
+use super::cluster_settings::{CHECK, LIMIT, PRIORITY, accepted};
 use super::filters::{OF_AN_INDEX, TIER_PREFERENCE, is_filter, of_index};
 use crate::plan::{DELAY, shards_in_words};
 
@@ -178,7 +178,7 @@ fn index_settings(
     let is_of_allocation = |(name, value): &(&String, &String)| {
         (name.starts_with(OF_AN_INDEX) || *name == REBALANCE)
             && !is_filter(name)
-            && ![TIER_PREFERENCE, INITIAL_RECOVERY].contains(&name.as_str())
+            && ![TIER_PREFERENCE, INITIAL_RECOVERY, LIMIT].contains(&name.as_str())
             && !UNLIMITED.contains(&value.as_str())
     };
     let mut tell_unmodelled =
@@ -188,7 +188,7 @@ fn index_settings(
     }
     // The embedded engine does not wait.
     let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
-    for (name, without) in [(DELAY, without), (PRIORITY, None)] {
+    for (name, without) in [(DELAY, without), (PRIORITY, None), (LIMIT, None)] {
         let own = of(name).and_then(|value| accepted(name, value));
         if let (Some(refused), None) = (of(name), &own) {
             tell_unmodelled(name, refused);
@@ -242,6 +242,10 @@ mod tests {
         assert_eq!(with(DELAY, "0"), ("0s".to_owned(), false));
         assert_eq!(with(DELAY, "soon"), ("1m".to_owned(), true));
         assert_eq!(with(PRIORITY, "high"), ("1m".to_owned(), true));
+        assert_eq!(
+            [with(LIMIT, "2").1, with(LIMIT, "-1").1, with(LIMIT, "few").1],
+            [false, false, true]
+        );
         assert_eq!(with(CHECK, "true"), ("1m".to_owned(), true));
         let told = ["0-1", "0-0", "false"].map(|range| with(EXPANDS, range).1);
         assert_eq!(told, [true, false, false], "of two nodes each may have one of two copies");
@@ -250,17 +254,17 @@ mod tests {
     #[test]
     fn what_many_indices_have_that_a_twin_has_not_is_told_once() {
         let mut seen = seen();
-        let limit = "index.routing.allocation.total_shards_per_node";
-        let own = BTreeMap::from([(limit.to_owned(), "2".to_owned())]);
+        let enable = "index.routing.allocation.enable";
+        let own = BTreeMap::from([(enable.to_owned(), "primaries".to_owned())]);
         for index in ["a", "b", "c"] {
             seen.copies.push(InventoryCopy { index: index.into(), ..seen.copies[0].clone() });
             seen.indices.insert(index.to_owned(), own.clone());
         }
         let told = |seen: &Inventory| {
             let left_out = import(seen, &Given::default()).unwrap().left_out;
-            left_out.into_iter().filter(|one| one.starts_with(limit)).collect::<Vec<_>>()
+            left_out.into_iter().filter(|one| one.starts_with(enable)).collect::<Vec<_>>()
         };
-        let what = format!("{limit} = 2, which is not modelled");
+        let what = format!("{enable} = primaries, which is not modelled");
         assert_eq!(told(&seen), [format!("{what} (3 indices, a is the first)")]);
         seen.indices.retain(|index, _| index == "b");
         assert_eq!(told(&seen), [format!("{what} (b)")]);
@@ -275,7 +279,7 @@ mod tests {
             (TIER_PREFERENCE, "data_cold,data_warm"),
             ("index.routing.allocation.require.rack", "r*"),
             ("index.routing.allocation.enable", "all"),
-            ("index.routing.allocation.total_shards_per_node", "1"),
+            (LIMIT, "1"),
             (REBALANCE, "none"),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -285,11 +289,12 @@ mod tests {
             let twin = resolved(&plan).twin.unwrap();
             let include = "index.routing.allocation.include._name";
             assert_eq!(twin.indices[0].settings[include], node);
+            assert_eq!(twin.indices[0].settings[LIMIT], "1");
             let placed = twin.placements(&BTreeMap::new()).remove(0).placed;
             assert_eq!(placed.settings[include].as_deref(), Some("leader-2"));
             left_out.iter().filter(|one| one.contains("index.routing.")).count()
         };
-        assert_eq!(of(&seen, "b"), 2, "shards of a node are not limited, and all may be moved");
+        assert_eq!(of(&seen, "b"), 1, "all may be moved");
         of(&twin::anonymous(&seen, 7), &twin::anonymous_name("node", "b", 7));
     }
 
