@@ -177,7 +177,8 @@ impl Settings {
         uncounted_nodes: &[String] = names("narrows.allocation.uncounted");
         hearing_last: &[String] = names("narrows.recovery.hears_last._name");
         allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
-        cluster_concurrent_rebalance: u32 = count("cluster.routing.allocation.cluster_concurrent_rebalance");
+        /// None without a limit.
+        cluster_concurrent_rebalance: Option<u32> = limit("cluster.routing.allocation.cluster_concurrent_rebalance");
         /// None without a limit, which 0 is, too.
         total_shards_per_node: Option<u32> = limit("cluster.routing.allocation.total_shards_per_node");
         awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");

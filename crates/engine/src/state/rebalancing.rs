@@ -23,7 +23,7 @@ pub(super) fn rebalance(
     if enable == RebalanceEnable::None || against(state, settings).is_some() {
         return;
     }
-    let limit = settings.cluster_concurrent_rebalance() as usize;
+    let limit = most_under_way(settings);
     let mut under_way = moves_under_way(state);
     let mut counts = RecoveryCounts::of(state, settings);
     let balance = settings.balance();
@@ -53,13 +53,17 @@ pub(super) fn against(state: &ClusterState, settings: &Settings) -> Option<Reaso
         let words = format!("cluster.routing.allocation.allow_rebalance is [{}]", allow.word());
         return Some(Reason { decider: "cluster_rebalance", words });
     }
-    let (limit, moves) = (settings.cluster_concurrent_rebalance() as usize, moves_under_way(state));
+    let (limit, moves) = (most_under_way(settings), moves_under_way(state));
     (moves >= limit).then(|| {
         let words = format!(
             "{moves} copies are on their way, cluster.routing.allocation.cluster_concurrent_rebalance is [{limit}]"
         );
         Reason { decider: "concurrent_rebalance", words }
     })
+}
+
+fn most_under_way(settings: &Settings) -> usize {
+    settings.cluster_concurrent_rebalance().map_or(usize::MAX, |limit| limit as usize)
 }
 
 fn moves_under_way(state: &ClusterState) -> usize {
@@ -144,8 +148,11 @@ fn next_move<'a>(
             let Some(at) = shard.copies.iter().position(is_there) else { continue };
             let copy = &shard.copies[at];
             let slot = Slot { index, number, shard, copy };
-            let is_free = !copy.is_relocating() && may_move(copy);
-            if is_free
+            // `RebalanceOnlyWhenActiveAllocationDecider`: one copy of a shard at a time, once all are there.
+            let is_whole =
+                shard.copies.iter().all(|copy| copy.is_started() && !copy.is_relocating());
+            if is_whole
+                && may_move(copy)
                 && deciders.copy_verdict(slot) == Verdict::Yes
                 && deciders.node_verdict(slot, to) == Verdict::Yes
             {
@@ -192,7 +199,9 @@ mod tests {
     fn nodes_come_to_hold_as_many_as_each_other_a_few_at_a_time_and_then_rest() {
         let mut lab = lopsided();
         lab.set(ENABLE, "all");
-        assert_eq!(lab.initializing().len(), 2, "as many as may be on their way");
+        let moving = lab.initializing();
+        assert_eq!(moving.len(), 2, "as many as may be on their way");
+        assert_ne!((&moving[0].0, moving[0].1), (&moving[1].0, moving[1].1), "of two shards");
         lab.start_all();
         assert_eq!(on(&lab), [4, 4, 4, 4]);
         for index in ["a", "b"] {
@@ -225,6 +234,14 @@ mod tests {
         };
         assert_eq!(first(0).as_deref(), Some("heaped"));
         assert_eq!(first(1), first(0));
+    }
+
+    #[test]
+    fn without_a_limit_as_many_are_on_their_way_as_nodes_may_send_and_receive() {
+        let mut lab = lopsided();
+        lab.set("cluster.routing.allocation.cluster_concurrent_rebalance", "-1");
+        lab.set(ENABLE, "all");
+        assert_eq!(lab.initializing().len(), 4, "two to each that was empty");
     }
 
     #[test]
