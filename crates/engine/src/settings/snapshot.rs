@@ -172,6 +172,7 @@ impl Settings {
         node_initial_primaries_recoveries: u32 = count("cluster.routing.allocation.node_initial_primaries_recoveries");
         allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
         rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);
+        allocates_in_field_order: bool = flag("narrows.allocation.field_order");
         allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
         returns_to_files: bool = flag("narrows.allocation.return_to_files");
         uncounted_nodes: &[String] = names("narrows.allocation.uncounted");

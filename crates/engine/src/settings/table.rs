@@ -187,6 +187,10 @@ pub static TABLE: &[Setting] = &[
         "Pause before a recovery is tried again after the network failed."),
     cluster("indices.recovery.retry_delay_state_sync", at_least_ms(0), "500ms",
         "Pause before a recovery is tried again while the source does not know of it yet."),
+    cluster("narrows.allocation.field_order", Kind::Bool, "false",
+        "Whether, as in the field, of started replicas the one on the first node by name becomes primary, and of an \
+         index the highest shard is moved first for the balance; not the replica on the emptiest node, and the lowest \
+         shard."),
     cluster("narrows.allocation.replica_ring", Kind::Bool, "false",
         "Whether a replica goes, of the nodes that hold as few copies, to the one whose highest primary of the index \
          has the next number, as in the field, and not to the next by name, from another one on for each index."),

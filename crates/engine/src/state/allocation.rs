@@ -55,15 +55,18 @@ pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touche
 /// event, so that the next event finds the new primaries.
 pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) -> Vec<Change> {
     let mut changes = Vec::new();
-    let mut counts = None;
+    let mut found = None;
     for (index, numbers) in touched.iter() {
         for &number in numbers {
             let Some(shard) = state.shard(index, number) else { continue };
             if !shard.primary().is_assigned() && shard.copies.iter().any(ShardCopy::is_started) {
-                let counts =
-                    counts.get_or_insert_with(|| RecoveryCounts::of(state, &state.settings()));
+                let (settings, counts) = found.get_or_insert_with(|| {
+                    let settings = state.settings();
+                    let counts = RecoveryCounts::of(state, &settings);
+                    (settings, counts)
+                });
                 let promotion_candidate =
-                    promotion_candidate(shard, counts).expect("a copy is started");
+                    promotion_candidate(shard, settings, counts).expect("a copy is started");
                 promote_replica(state, index, number, promotion_candidate, &mut changes);
             }
             stop_orphans(state, now_ms, (index, number), &mut changes);
@@ -72,12 +75,17 @@ pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) 
     changes
 }
 
-/// The started copy on the emptiest node.
-fn promotion_candidate(shard: &IndexShardRoutingTable, counts: &RecoveryCounts) -> Option<usize> {
+/// The started copy on the emptiest node; in the field's order, that on the first.
+fn promotion_candidate(
+    shard: &IndexShardRoutingTable,
+    settings: &Settings,
+    counts: &RecoveryCounts,
+) -> Option<usize> {
     let started = shard.copies.iter().enumerate().filter(|(_, copy)| copy.is_started());
     let weigh = |(at, copy): (usize, &ShardCopy)| {
         let node = copy.node.clone()?;
-        Some((counts.get(&node).copies, node, at))
+        let copies = counts.get(&node).copies;
+        Some((if settings.allocates_in_field_order() { 0 } else { copies }, node, at))
     };
     started.filter_map(weigh).min().map(|(_, _, promotion_candidate)| promotion_candidate)
 }
@@ -492,6 +500,22 @@ mod tests {
         assert_ne!(replica.allocation_id, second.2);
         assert_eq!(replica.recovery(), Some(&RecoverySource::Peer { from_node }));
         assert!(shard.in_sync.contains(&primary.2), "nobody wrote since, so it still has all");
+    }
+
+    #[test]
+    fn the_replica_on_the_emptiest_node_becomes_primary_or_that_on_the_first() {
+        let promoted_on = |in_field_order: &str| {
+            let mut lab = Lab::new(4);
+            lab.set("narrows.allocation.field_order", in_field_order);
+            let on = |nodes: [&str; 3]| nodes.map(str::to_owned).to_vec();
+            let nodes = vec![on(["n4", "n3", "n2"]), on(["n4", "n2", "n1"])];
+            lab.place("a", 2, nodes).unwrap();
+            lab.set("cluster.routing.allocation.enable", "none");
+            lab.leave("n4");
+            [0, 1].map(|number| lab.shard("a", number).primary().node.clone().unwrap())
+        };
+        assert_eq!(promoted_on("false"), ["n3", "n1"], "n2 holds two");
+        assert_eq!(promoted_on("true"), ["n2", "n1"]);
     }
 
     #[test]

@@ -141,9 +141,13 @@ fn next_move<'a>(
         RebalanceEnable::None => false,
     };
     let shards = deciders.state.routing.get(index)?;
+    let mut numbered: Vec<_> = (0..).zip(shards.iter()).collect();
+    if deciders.settings.allocates_in_field_order() {
+        numbered.reverse();
+    }
     for (heavy, light) in balance.pairs(&weights) {
         let (from, to) = (nodes[heavy], nodes[light]);
-        for (number, shard) in (0..).zip(shards.iter()) {
+        for &(number, shard) in &numbered {
             let is_there = |copy: &ShardCopy| copy.is_on(from) && copy.is_started();
             let Some(at) = shard.copies.iter().position(is_there) else { continue };
             let copy = &shard.copies[at];
@@ -234,6 +238,17 @@ mod tests {
         };
         assert_eq!(first(0).as_deref(), Some("heaped"));
         assert_eq!(first(1), first(0));
+    }
+
+    #[test]
+    fn in_the_field_s_order_the_highest_shard_goes_first() {
+        let first = |in_field_order: &str| {
+            let mut lab = lopsided();
+            lab.set("narrows.allocation.field_order", in_field_order);
+            lab.set(ENABLE, "all");
+            lab.initializing().iter().map(|(_, number, _)| *number).collect::<Vec<_>>()
+        };
+        assert_eq!((first("false"), first("true")), (vec![0, 1], vec![2, 3]));
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::plan::{DELAY, ZONE};
 
 /// A manager of the field misses a node as soon as its connection closes.
 const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
+/// The first by its nodes of an active shard's replicas is the field's next primary, and the highest shard of an index
+/// is moved first for balance (`RoutingNodes.activeReplicaWithHighestVersion`, `LocalShardsBalancer.tryRelocateShard`).
+const FIELD_ORDER: &str = "narrows.allocation.field_order";
 /// The field's own way of placing replicas on nodes that hold as few copies.
 const REPLICA_RING: &str = "narrows.allocation.replica_ring";
 /// The field gives up what is being made of a replica when a node comes back that has it.
@@ -27,8 +30,9 @@ pub(super) const CHECK: &str = "index.shard.check_on_startup";
 pub(super) const PRIORITY: &str = "index.priority";
 pub(super) const LIMIT: &str = "index.routing.allocation.total_shards_per_node";
 /// Defaults of the field that are not the embedded engine's.
-const OF_THE_FIELD: [(&str, &str); 8] = [
+const OF_THE_FIELD: [(&str, &str); 9] = [
     (ON_DISCONNECT, "true"),
+    (FIELD_ORDER, "true"),
     (REPLICA_RING, "true"),
     (RETURN_TO_FILES, "true"),
     (SMALLEST_FIRST, "true"),
