@@ -124,6 +124,14 @@ pub fn copies(plan: &TwinPlan) -> u64 {
     indices.into_iter().flatten().filter_map(of).fold(0, u64::saturating_add)
 }
 
+/// Whether a shard has so many copies that one of them is neither its primary nor takes the place of that.
+pub fn has_further_replicas(plan: &TwinPlan) -> bool {
+    let indices = plan.get("twin").and_then(|twin| twin.get("index")?.as_array());
+    let shards = indices.into_iter().flatten().filter_map(|index| index.get("shard")?.as_array());
+    let copies = |shard: &Value| shard.get("copies").and_then(Value::as_array).map_or(0, Vec::len);
+    shards.flatten().any(|shard| copies(shard) > 2)
+}
+
 fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
     let rows = twin.get("node").and_then(Value::as_array);
     let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);

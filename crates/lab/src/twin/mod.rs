@@ -35,7 +35,9 @@ mod within;
 mod writes;
 
 pub use anonymous::{anonymous, anonymous_name};
-pub use asked::{Asked, QUESTIONS, as_it_is, ask, copies, refusal, set, trials};
+pub use asked::{
+    Asked, QUESTIONS, as_it_is, ask, copies, has_further_replicas, refusal, set, trials,
+};
 pub use cluster_settings::models;
 pub use given::{Assumption, Given, assumptions, calibration, say};
 pub use import::{Import, import};

@@ -216,6 +216,10 @@ fn checked_rate(text: &str) -> Result<String, String> {
 const FORMER_PRIMARIES: &str = "that a copy which was its shard's primary comes back by operations: here it copies its \
     files, so that bytes and times are upper bounds";
 
+/// What it does otherwise where a primary is lost that has more than one replica.
+const FURTHER_REPLICAS: &str = "that further replicas of a lost primary stay in use: here each recovers from the new \
+    primary, without files where nothing was being written, and takes a slot and what opening a copy takes";
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runs::refuse_file(&args.runs)?;
     let asked = asked(args);
@@ -481,6 +485,10 @@ fn answer(
     let restarts = plan.get("twin").is_some_and(|twin| twin.get("restart").is_some());
     if restarts && answers.iter().any(|answer| answer.bytes > 0) {
         left_out.push(FORMER_PRIMARIES.to_owned());
+    }
+    let loses = restarts || plan.get("twin").is_some_and(|twin| twin.get("lose").is_some());
+    if loses && twin::has_further_replicas(&plan) {
+        left_out.push(FURTHER_REPLICAS.to_owned());
     }
     let assumed = twin::assumptions(&plan);
     let whole = json!({

@@ -184,3 +184,14 @@ fn former_primaries_that_copy_their_files_are_said_to_be_an_upper_bound() {
     assert_eq!(is_said("0.9"), (true, true));
     assert_eq!(is_said("0"), (false, false));
 }
+
+/// A shard whose primary is lost with a has two replicas.
+#[test]
+fn further_replicas_that_recover_from_a_new_primary_are_told() {
+    let three = [("replicas = 1", "replicas = 2"), ("[\"a\", \"b\"]", "[\"a\", \"b\", \"c\"]")];
+    let is_told = |changes: &[(&str, &str)]| {
+        let left_out = Twin::with(changes).answer("--lose a")["left_out"].to_string();
+        left_out.contains("each recovers from the new primary")
+    };
+    assert!(is_told(&three) && !is_told(&[]));
+}
