@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::settings::{Settings, Watermark, Watermarks};
 use record::inventory::{Inventory, InventoryNode};
 use record::observation::{Scope, Setting};
 use record::roles::{COLD, FROZEN, is_dedicated_to};
+use record::units::{parse_size, show_size_setting};
 use toml::{Table, Value};
 
 use super::filters::{OF_THE_CLUSTER, filters, is_filter, names};
@@ -63,6 +65,8 @@ const RELEVANT_WHERE_ASKED: [&str; 9] = [
     CHECK, DELAY, LIMIT, PRIORITY, "cluster.fault_detection.", "index.translog.",
     "narrows.fault_detection.", "narrows.recovery.", "transport.",
 ];
+const LOW: &str = "cluster.routing.allocation.disk.watermark.low";
+const HIGH: &str = "cluster.routing.allocation.disk.watermark.high";
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
 const HEADROOM: &str = ".max_headroom";
 
@@ -124,6 +128,7 @@ pub(super) fn cluster_settings(
     let pairs: Vec<(&str, &str)> =
         all.iter().map(|(name, setting)| (name.as_str(), setting.value.as_str())).collect();
     let mut settings = filters(OF_THE_CLUSTER, &pairs, nodes, |one| left_out.push(one));
+    let in_bytes = in_bytes(all, nodes);
     for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
         let is_elsewhere = is_filter(name) || [INCOMING, OUTGOING].contains(&name.as_str());
         if setting.value.is_empty() || setting.value == "[]" || is_elsewhere {
@@ -143,14 +148,15 @@ pub(super) fn cluster_settings(
             }
             continue;
         }
+        let is_headroom = [LOW, HIGH].iter().any(|mark| name.strip_prefix(mark) == Some(HEADROOM));
+        let counts = if is_headroom { in_bytes.is_none() } else { setting.scope != Scope::Default };
         if let Some(value) = accepted(name, &setting.value) {
             settings.insert(name.clone(), value.into());
-        } else if setting.scope != Scope::Default
-            || (name.ends_with(HEADROOM) && setting.value != "-1")
-        {
+        } else if counts {
             left_out.push(format!("{name} = {}, which is not modelled", setting.value));
         }
     }
+    settings.extend(in_bytes.into_iter().flatten());
     slots(all, &mut settings, left_out);
     // `RecoverySettings.DEFAULT_MAX_BYTES_PER_SEC` of Elasticsearch.
     if seen.cluster.flavour == "elasticsearch"
@@ -168,6 +174,37 @@ pub(super) fn cluster_settings(
         }
     }
     settings
+}
+
+/// The watermarks in bytes, where a headroom bounds what they keep free and that is the same for all disks; nothing
+/// where it bounds none. None where disks differ in that: virtual nodes have the same watermarks.
+fn in_bytes(
+    all: &BTreeMap<String, Setting>,
+    nodes: &[&InventoryNode],
+) -> Option<Vec<(String, Value)>> {
+    let value = |name: &str| Some((name.to_owned(), all.get(name)?.value.clone()));
+    let given: BTreeMap<String, String> = [LOW, HIGH].into_iter().filter_map(value).collect();
+    let Watermarks { low, high } = Settings::resolve(&[&given]).disk_watermarks();
+    let disks = nodes.iter().filter(|node| !is_dedicated_to(&[FROZEN], &node.roles));
+    let totals: Vec<u64> =
+        disks.filter_map(|node| node.disk_bytes.map(|(total, _)| total)).collect();
+    let (mut marks, mut is_bound, mut is_same) = (Vec::new(), false, true);
+    for (name, mark) in [(LOW, low), (HIGH, high)] {
+        let bound = all.get(&format!("{name}{HEADROOM}"));
+        let bound = bound.and_then(|bound| parse_size(&bound.value).ok());
+        let bound = bound.filter(|_| matches!(mark, Watermark::Used(_))).unwrap_or(u64::MAX);
+        let free = |total: &u64| mark.free_bytes(*total).min(bound);
+        is_bound |= totals.iter().any(|total| mark.free_bytes(*total) > bound);
+        let kept: BTreeSet<u64> = totals.iter().map(free).collect();
+        is_same &= kept.len() == 1;
+        let marked = |free| (name.to_owned(), Value::from(show_size_setting(free)));
+        marks.extend(kept.into_iter().map(marked));
+    }
+    match (is_bound, is_same) {
+        (false, _) => Some(Vec::new()),
+        (true, true) => Some(marks),
+        (true, false) => None,
+    }
 }
 
 /// The slots of a node where those of one direction are set apart: virtual nodes have the same number for both. The
@@ -297,6 +334,30 @@ mod tests {
         assert!(told(&seen));
         seen.nodes[1].roles.push("data_hot".to_owned());
         assert!(!told(&seen));
+    }
+
+    #[test]
+    fn a_headroom_bounds_what_watermarks_keep_free_where_it_does_so_for_all_disks() {
+        let with = |gigabytes: [u64; 2], headrooms: [&str; 2]| {
+            let mut seen = seen();
+            for (node, total) in seen.nodes.iter_mut().zip(gigabytes) {
+                node.disk_bytes = Some((total << 30, total << 29));
+            }
+            for (mark, headroom) in [LOW, HIGH].into_iter().zip(headrooms) {
+                let setting = Setting { value: headroom.to_owned(), scope: Scope::Default };
+                seen.settings.as_mut().unwrap().insert(format!("{mark}{HEADROOM}"), setting);
+            }
+            let left_out = import(&seen, &Given::default()).unwrap().left_out;
+            let told = left_out.iter().filter(|one| one.contains(HEADROOM)).count();
+            ([LOW, HIGH].map(|mark| setting(&seen, mark)), told)
+        };
+        let of = |low: &str, high: &str| [low.to_owned(), high.to_owned()];
+        let of_the_field = ["200GB", "150GB"];
+        assert_eq!(with([4000, 2000], of_the_field), (of("200gb", "150gb"), 0));
+        assert_eq!(with([1400, 1400], of_the_field), (of("200gb", "140gb"), 0));
+        assert_eq!(with([1000, 500], of_the_field), (of("", ""), 0), "the shares are less");
+        assert_eq!(with([4000, 500], of_the_field), (of("", ""), 2));
+        assert_eq!(with([4000, 500], ["-1", "-1"]), (of("", ""), 0));
     }
 
     #[test]
