@@ -16,7 +16,7 @@ pub enum Kind {
     Throttle,
     /// A whole number.
     Count { min: u64, max: u64 },
-    /// A whole number from 0 on; -1 means no limit.
+    /// A whole number from 0 on; -1 means none.
     Limit { max: u64 },
     /// A number from 0 on, with up to six decimals.
     Decimal,
@@ -49,7 +49,7 @@ pub enum Typed {
     Throttle(Option<u64>),
     /// A whole number.
     Count(u64),
-    /// A whole number; none means no limit.
+    /// A whole number, or none.
     Limit(Option<u64>),
     /// A number, in millionths.
     Decimal(u64),
@@ -80,7 +80,7 @@ impl Kind {
             Kind::Limit { .. } if text == "-1" => Ok(Typed::Limit(None)),
             Kind::Limit { max } => match text.parse::<u64>() {
                 Ok(count) if count <= max => Ok(Typed::Limit(Some(count))),
-                _ => Err(format!("write a whole number from 0 to {max}, or -1 for no limit")),
+                _ => Err(format!("write a whole number from 0 to {max}, or -1 for none")),
             },
             Kind::Decimal => read_decimal(text),
             Kind::Bool => match text {
@@ -290,11 +290,7 @@ mod tests {
             (Kind::Count { min: 1, max: 10 }, "11", "write a whole number from 1 to 10"),
             (Kind::Count { min: 0, max: 10 }, "-1", "write a whole number from 0 to 10"),
             (Kind::Count { min: 1, max: 10 }, "2.0", "write a whole number from 1 to 10"),
-            (
-                Kind::Limit { max: 10 },
-                "-2",
-                "write a whole number from 0 to 10, or -1 for no limit",
-            ),
+            (Kind::Limit { max: 10 }, "-2", "write a whole number from 0 to 10, or -1 for none"),
             (Kind::Bool, "indexing_data", "write true or false"),
             (TIMEOUT, "0s", "it must be at least 1ms"),
             (Kind::Word(&["lz4", "zstd"]), "zst", "write one of lz4, zstd; did you mean \"zstd\"?"),

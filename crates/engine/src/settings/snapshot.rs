@@ -169,6 +169,12 @@ impl Settings {
         recovery_internal_action_timeout: Duration = duration("indices.recovery.internal_action_timeout");
         /// In, and as many out.
         node_concurrent_recoveries: u32 = count("cluster.routing.allocation.node_concurrent_recoveries");
+        /// None where it is as many as of both.
+        node_concurrent_incoming_recoveries: Option<u32> =
+            limit("cluster.routing.allocation.node_concurrent_incoming_recoveries");
+        /// None where it is as many as of both.
+        node_concurrent_outgoing_recoveries: Option<u32> =
+            limit("cluster.routing.allocation.node_concurrent_outgoing_recoveries");
         node_initial_primaries_recoveries: u32 = count("cluster.routing.allocation.node_initial_primaries_recoveries");
         allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
         rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);

@@ -373,6 +373,11 @@ mod tests {
         assert_eq!(lab.initializing().len(), 2);
         lab.set("cluster.routing.allocation.node_concurrent_recoveries", "5");
         assert_eq!(lab.initializing().len(), 5);
+        // One of each direction counts in place of that of both.
+        lab.set("cluster.routing.allocation.node_concurrent_incoming_recoveries", "7");
+        assert_eq!(lab.initializing().len(), 5);
+        lab.set("cluster.routing.allocation.node_concurrent_outgoing_recoveries", "6");
+        assert_eq!(lab.initializing().len(), 6);
 
         let mut lab = Lab::new(4);
         for node in ["n2", "n3", "n4"] {

@@ -20,6 +20,8 @@ pub(super) const DELAY_IS_OVER: u64 = u64::MAX;
 
 const PRIMARIES: &str = "cluster.routing.allocation.node_initial_primaries_recoveries";
 const RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
+const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_recoveries";
 
 /// Who says so, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -249,19 +251,23 @@ impl<'a> Deciders<'a> {
     }
 
     fn peer_to(&self, slot: Slot<'_>, on_node: NodeRecoveryCounts) -> Verdict {
-        let limit = self.counts.limits().recoveries;
-        let busy = on_node.incoming;
+        let limits = self.counts.limits();
+        let (busy, limit) = (on_node.incoming, limits.incoming);
         if busy >= limit {
             return self.throttle(|| {
-                format!("the node receives {busy} recoveries, {RECOVERIES} is [{limit}]")
+                let own = self.settings.node_concurrent_incoming_recoveries();
+                let name = own.map_or(RECOVERIES, |_| INCOMING);
+                format!("the node receives {busy} recoveries, {name} is [{limit}]")
             });
         }
         if self.source_is_busy(slot) {
             return self.throttle(|| {
                 let source = slot.shard.primary().node.as_deref().unwrap_or_default();
-                let busy = self.counts.get(source).outgoing;
+                let (busy, limit) = (self.counts.get(source).outgoing, limits.outgoing);
+                let own = self.settings.node_concurrent_outgoing_recoveries();
+                let name = own.map_or(RECOVERIES, |_| OUTGOING);
                 format!(
-                    "[{source}] has the primary and sends {busy} recoveries, {RECOVERIES} is [{limit}]"
+                    "[{source}] has the primary and sends {busy} recoveries, {name} is [{limit}]"
                 )
             });
         }
@@ -271,7 +277,7 @@ impl<'a> Deciders<'a> {
     /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
     pub(crate) fn source_is_busy(&self, slot: Slot<'_>) -> bool {
         let source = slot.shard.primary().node.as_deref().filter(|_| slot.is_peers());
-        source.is_some_and(|node| self.counts.get(node).outgoing >= self.counts.limits().recoveries)
+        source.is_some_and(|node| self.counts.get(node).outgoing >= self.counts.limits().outgoing)
     }
 
     /// The node from which equals are gone through, by its place among all. Primaries go by name. Replicas begin

@@ -11,8 +11,10 @@ use crate::settings::Settings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub initial_primaries: u32,
-    /// Peer recoveries that it receives, and as many that it sends.
-    pub recoveries: u32,
+    /// Peer recoveries that it receives.
+    pub incoming: u32,
+    /// Peer recoveries that it sends.
+    pub outgoing: u32,
 }
 
 /// A node's place among those that may be filled: fewest copies first, then those that need not wait, then
@@ -33,9 +35,11 @@ impl RecoveryCounts {
     /// Looks at every copy of the indices that have changed since they were counted last.
     pub fn of(state: &ClusterState, settings: &Settings) -> Self {
         let (names, counts) = state.counted.count(&state.present, &state.routing);
+        let both = settings.node_concurrent_recoveries();
         let limits = Limits {
             initial_primaries: settings.node_initial_primaries_recoveries(),
-            recoveries: settings.node_concurrent_recoveries(),
+            incoming: settings.node_concurrent_incoming_recoveries().unwrap_or(both),
+            outgoing: settings.node_concurrent_outgoing_recoveries().unwrap_or(both),
         };
         let mut counts = RecoveryCounts { names, counts, limits, orders: Default::default() };
         for number in 0..counts.names.len() {
@@ -78,7 +82,7 @@ impl RecoveryCounts {
         let on_node = self.counts[number];
         let busy = match primaries {
             true => on_node.initial_primaries >= self.limits.initial_primaries,
-            false => on_node.incoming >= self.limits.recoveries,
+            false => on_node.incoming >= self.limits.incoming,
         };
         (on_node.copies, busy, number)
     }
@@ -96,15 +100,15 @@ impl RecoveryCounts {
 
     /// Whether any primary may come up anywhere; or whether any node may receive a peer recovery, and any may send one.
     pub(crate) fn have_room(&self, primaries: bool) -> bool {
-        let Limits { initial_primaries, recoveries } = self.limits;
+        let Limits { initial_primaries, incoming, outgoing } = self.limits;
         let any = |has_room: fn(&NodeRecoveryCounts, u32) -> bool, most| {
             self.counts.iter().any(|on_node| has_room(on_node, most))
         };
         match primaries {
             true => any(|on_node, most| on_node.initial_primaries < most, initial_primaries),
             false => {
-                any(|on_node, most| on_node.incoming < most, recoveries)
-                    && any(|on_node, most| on_node.outgoing < most, recoveries)
+                any(|on_node, most| on_node.incoming < most, incoming)
+                    && any(|on_node, most| on_node.outgoing < most, outgoing)
             }
         }
     }

@@ -7,11 +7,11 @@ use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::{Table, Value};
 
 use super::TwinPlan;
+use super::cluster_settings::{INCOMING, OUTGOING, SLOTS};
 use super::within::{Within, draw, draw_not};
 use crate::plan::{DELAY, Uncertain};
 
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
-const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 /// The nodes that copies are kept to, whatever was written of them in the cluster.
 const KEPT_TO: &str = "cluster.routing.allocation.include._name";
@@ -212,12 +212,16 @@ pub fn as_it_is(plan: &mut TwinPlan) {
 pub fn set(plan: &mut TwinPlan, settings: &[(String, String)]) {
     let settings: Vec<(&str, String)> =
         settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    push(plan, variant(&called(&settings), &settings));
+}
+
+/// The name of a variant with these settings.
+fn called(settings: &[(&str, String)]) -> String {
     let shown = |(name, value): &(&str, String)| match value.as_str() {
         "" => format!("{name} = \"\""),
         value => format!("{name} = {value}"),
     };
-    let name: Vec<String> = settings.iter().map(shown).collect();
-    push(plan, variant(&name.join(", "), &settings));
+    settings.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// The most chunks that the product takes which the twin is of.
@@ -249,27 +253,34 @@ pub fn trials(plan: &mut TwinPlan) {
     let number = |name: &str, without: i64| {
         text(of(name)).and_then(|text| text.parse::<i64>().ok()).unwrap_or(without)
     };
-    let mut trials: Vec<(&str, String)> = Vec::new();
+    let mut trials: Vec<Vec<(&str, String)>> = Vec::new();
     let rate = text(of(RATE)).unwrap_or_else(|| RATE_WITHOUT.to_owned());
     if let Ok(rate) = parse_size(&rate)
         && rate > 0
     {
-        trials.push((RATE, show_size_setting(rate.saturating_mul(4))));
+        trials.push(vec![(RATE, show_size_setting(rate.saturating_mul(4)))]);
     }
-    trials.push((SLOTS, (number(SLOTS, SLOTS_WITHOUT) * 2).to_string()));
+    // Where a direction has its own, that of both does not count for it. -1 is none.
+    let mut slots = vec![INCOMING, OUTGOING];
+    slots.retain(|&name| number(name, -1) >= 0);
+    if slots.len() < 2 {
+        slots.insert(0, SLOTS);
+    }
+    let twice = |name| (name, number(name, SLOTS_WITHOUT).saturating_mul(2).to_string());
+    trials.push(slots.into_iter().map(twice).collect());
     let chunks = number(CHUNKS, CHUNKS_WITHOUT);
     let chunks_max = chunks_max(plan);
     if chunks < chunks_max {
-        trials.push((CHUNKS, (chunks * 2).min(chunks_max).to_string()));
+        trials.push(vec![(CHUNKS, (chunks * 2).min(chunks_max).to_string())]);
     }
     let loses = plan.get("twin").is_some_and(|twin| twin.get("lose").is_some());
     if loses && some_wait(plan) {
-        trials.push((DELAY, "0s".to_owned()));
+        trials.push(vec![(DELAY, "0s".to_owned())]);
     }
-    for (name, value) in &trials {
-        push(plan, variant(&format!("{name} = {value}"), &[(*name, value.clone())]));
+    for settings in &trials {
+        push(plan, variant(&called(settings), settings));
     }
-    push(plan, variant("all of these", &trials));
+    push(plan, variant("all of these", &trials.concat()));
 }
 
 /// Whether copies of any index wait for a node that was lost. A setting of the plan is one of all indices.
@@ -371,6 +382,26 @@ mod tests {
         let of = |delay: &str| tried(&format!("settings = {{ \"{DELAY}\" = \"{delay}\" }}\n"));
         assert_eq!((of("1m"), of("0s"), tried("")), (true, false, false));
         assert!(!tried(&format!("[settings]\n\"{DELAY}\" = \"0s\"\n")));
+    }
+
+    #[test]
+    fn slots_are_tried_by_the_settings_that_count() {
+        let tried = |set: &[(&str, &str)]| -> Vec<String> {
+            let set = set.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
+            let mut plan = TwinPlan::new();
+            plan.insert("settings".to_owned(), Table::from_iter(set).into());
+            trials(&mut plan);
+            let names = plan["variant"].as_array().unwrap().iter().map(|one| one["name"].as_str());
+            let slots = names.flatten().filter(|name| name.contains("_recoveries"));
+            slots
+                .map(|name| name.replace("cluster.routing.allocation.node_concurrent_", ""))
+                .collect()
+        };
+        assert_eq!(tried(&[(SLOTS, "3"), (INCOMING, "-1")]), ["recoveries = 6"]);
+        let one = "recoveries = 4, outgoing_recoveries = 10";
+        assert_eq!(tried(&[(OUTGOING, "5")]), [one]);
+        let both = "incoming_recoveries = 2, outgoing_recoveries = 10";
+        assert_eq!(tried(&[(SLOTS, "3"), (INCOMING, "1"), (OUTGOING, "5")]), [both]);
     }
 
     #[test]

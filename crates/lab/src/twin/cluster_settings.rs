@@ -46,11 +46,9 @@ const OF_THE_FIELD: [(&str, &str); 9] = [
 ];
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
 const BY_NAME: &str = "._name";
-const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
-const SLOTS_OF_THE_FIELD: u64 = 2;
-const SLOTS_MAX: u64 = 10_000;
-const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
-const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_recoveries";
+pub(super) const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+pub(super) const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
+pub(super) const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_recoveries";
 const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
@@ -130,8 +128,10 @@ pub(super) fn cluster_settings(
     let mut settings = filters(OF_THE_CLUSTER, &pairs, nodes, |one| left_out.push(one));
     let in_bytes = in_bytes(all, nodes);
     for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
-        let is_elsewhere = is_filter(name) || [INCOMING, OUTGOING].contains(&name.as_str());
-        if setting.value.is_empty() || setting.value == "[]" || is_elsewhere {
+        // The field shows the defaults of both directions as if the one of both were not set.
+        let is_shown =
+            setting.scope == Scope::Default && [INCOMING, OUTGOING].contains(&name.as_str());
+        if setting.value.is_empty() || setting.value == "[]" || is_filter(name) || is_shown {
             continue;
         }
         if name == AWARENESS || name.starts_with(FORCED) {
@@ -157,7 +157,6 @@ pub(super) fn cluster_settings(
         }
     }
     settings.extend(in_bytes.into_iter().flatten());
-    slots(all, &mut settings, left_out);
     // `RecoverySettings.DEFAULT_MAX_BYTES_PER_SEC` of Elasticsearch.
     if seen.cluster.flavour == "elasticsearch"
         && all.get(RATE).is_none_or(|rate| rate.scope == Scope::Default)
@@ -205,27 +204,6 @@ fn in_bytes(
         (true, true) => Some(marks),
         (true, false) => None,
     }
-}
-
-/// The slots of a node where those of one direction are set apart: virtual nodes have the same number for both. The
-/// defaults of these settings are not read: the field shows them as if [`SLOTS`] were not set.
-fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut Vec<String>) {
-    let set = |name: &str| {
-        all.get(name).filter(|one| one.scope != Scope::Default)?.value.parse::<u64>().ok()
-    };
-    let (incoming, outgoing) = (set(INCOMING), set(OUTGOING));
-    if incoming.or(outgoing).is_none() {
-        return;
-    }
-    let both = settings.get(SLOTS).and_then(Value::as_str).and_then(|both| both.parse().ok());
-    let both: u64 = both.unwrap_or(SLOTS_OF_THE_FIELD);
-    let (incoming, outgoing) = (incoming.unwrap_or(both), outgoing.unwrap_or(both));
-    let slots = incoming.min(outgoing).min(SLOTS_MAX);
-    settings.insert(SLOTS.to_owned(), slots.to_string().into());
-    left_out.push(format!(
-        "that a node's slots are {incoming} for copies that it receives and {outgoing} for those that it sends, each \
-         with a setting of its own: {SLOTS} = {slots} stands for both, and on the cluster those two are to be changed"
-    ));
 }
 
 #[cfg(test)]
@@ -361,17 +339,17 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_each_direction_become_those_of_both() {
-        let with = |incoming: &str, outgoing: &str| {
+    fn slots_of_each_direction_are_those_that_were_set() {
+        let with = |scope: Scope| {
             let mut seen = seen();
-            set(&mut seen, INCOMING, incoming);
-            set(&mut seen, OUTGOING, outgoing);
-            let left_out = import(&seen, &Given::default()).unwrap().left_out;
-            assert!(left_out.iter().any(|one| one.contains("stands for both")), "{left_out:?}");
-            setting(&seen, SLOTS)
+            for (name, value) in [(SLOTS, "6"), (INCOMING, "1"), (OUTGOING, "4")] {
+                let setting = Setting { value: value.to_owned(), scope };
+                seen.settings.as_mut().unwrap().insert(name.to_owned(), setting);
+            }
+            [SLOTS, INCOMING, OUTGOING].map(|name| setting(&seen, name))
         };
-        assert_eq!([with("10", "10"), with("1", "4")], ["10", "1"]);
-        assert_eq!(with("10", ""), "2", "what the field has without");
+        assert_eq!(with(Scope::Persistent), ["6", "1", "4"]);
+        assert_eq!(with(Scope::Default), ["6", "", ""], "they are shown as if 6 were not there");
     }
 
     #[test]
