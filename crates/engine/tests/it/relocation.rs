@@ -21,6 +21,7 @@ testbed::both_worlds!(
     a_move_is_cancelled,
     a_node_is_drained,
     nodes_are_evened_out_where_that_is_asked_for,
+    what_is_above_a_limit_is_moved_and_nothing_goes_where_it_would_be,
     a_source_that_is_killed_leaves_a_whole_shard,
     a_target_that_is_killed_leaves_the_source,
     a_manager_that_stops_meanwhile_finds_the_shard_whole,
@@ -375,6 +376,31 @@ async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
     wait_for_moves(&cluster).await;
     let written = clients.stop().await;
     assert_eq!(cluster.counted("a").await["count"], 600 + written);
+}
+
+async fn what_is_above_a_limit_is_moved_and_nothing_goes_where_it_would_be(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.set_for_now(json!({ "cluster.routing.allocation.include._name": "c-0,c-1" })).await;
+    cluster.create("a", 6, 0).await;
+    cluster.index("a", 0, 600).await;
+    cluster.set_for_now(json!({ "cluster.routing.allocation.include._name": "" })).await;
+    let on = || ["c-0", "c-1", "c-2"].map(|node| cluster.any().state().copies_on(node).count());
+    assert_eq!(on(), [3, 3, 0]);
+    let of_index = |most: i32| json!({ "index.routing.allocation.total_shards_per_node": most });
+    cluster.must("PUT", "/a/_settings", of_index(2)).await;
+    eventually(&env, "one of each node is moved", async || on() == [2, 2, 2]).await;
+    wait_for_moves(&cluster).await;
+    let asked = json!({ "index": "a", "shard": 0, "primary": true });
+    let said = cluster.must("GET", "/_cluster/allocation/explain", asked).await;
+    assert!(said.to_string().contains("shards_limit"), "{said}");
+    let of_all = json!({ "cluster.routing.allocation.total_shards_per_node": 2 });
+    cluster.set_for_now(of_all).await;
+    cluster.must("PUT", "/a/_settings", of_index(-1)).await;
+    let replicas = json!({ "index.number_of_replicas": 1 });
+    cluster.must("PUT", "/a/_settings", replicas).await;
+    let health = cluster.get("/_cluster/health").await;
+    assert_eq!(health["unassigned_shards"], 6, "{health}");
+    assert_eq!(cluster.counted("a").await["count"], 600);
 }
 
 async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
