@@ -41,8 +41,8 @@ pub use update::{
 };
 pub use watermark::{Watermark, Watermarks};
 pub use words::{
-    AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
-    FollowPace, RebalanceEnable, RemoteMode, Scheduler, Selection,
+    AllocationEnable, AllocationWeights, AllowRebalance, CheckOnStartup, Compress,
+    CompressionScheme, Durability, FollowPace, RebalanceEnable, RemoteMode, Scheduler, Selection,
 };
 
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.

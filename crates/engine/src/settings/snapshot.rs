@@ -15,8 +15,8 @@ use super::values::{
 };
 use super::watermark::{HIGH, LOW, Watermarks};
 use super::words::{
-    AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
-    FollowPace, RebalanceEnable, Scheduler, Selection,
+    AllocationEnable, AllocationWeights, AllowRebalance, CheckOnStartup, Compress,
+    CompressionScheme, Durability, FollowPace, RebalanceEnable, Scheduler, Selection,
 };
 use super::{SettingError, SettingsMap};
 
@@ -181,6 +181,7 @@ impl Settings {
         allocates_in_field_order: bool = flag("narrows.allocation.field_order");
         allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
         returns_to_files: bool = flag("narrows.allocation.return_to_files");
+        allocation_weights: AllocationWeights = word("narrows.allocation.weights", AllocationWeights::of);
         uncounted_nodes: &[String] = names("narrows.allocation.uncounted");
         hearing_last: &[String] = names("narrows.recovery.hears_last._name");
         allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::words::{
-    AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
-    FollowPace, RebalanceEnable, RemoteMode, Scheduler, Selection,
+    AllocationEnable, AllocationWeights, AllowRebalance, CheckOnStartup, Compress,
+    CompressionScheme, Durability, FollowPace, RebalanceEnable, RemoteMode, Scheduler, Selection,
 };
 use super::{Kind, SettingError, watermark};
 
@@ -204,6 +204,10 @@ pub static TABLE: &[Setting] = &[
     cluster("narrows.allocation.uncounted", Kind::Names, "",
         "Names of nodes that hold no copies and do not count where it is said from which node on replicas of an index \
          are placed, nor in cluster.max_shards_per_node: in a twin the one that manages its cluster."),
+    cluster("narrows.allocation.weights", Kind::Word(AllocationWeights::WORDS), "copies",
+        "What says how full a node is for a replica, and for a copy that has to move: the number of its copies, or as \
+         in the field also its copies of the index, by cluster.routing.allocation.balance.*; with opensearch a node \
+         with its share of the index comes last for a replica."),
     cluster("narrows.fault_detection.on_disconnect", Kind::Bool, "false",
         "Whether nodes are looked for as soon as one closes a connection, as in the field, and not at the next \
          check."),

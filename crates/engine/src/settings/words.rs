@@ -60,6 +60,18 @@ words! {
 }
 
 words! {
+    /// `narrows.allocation.weights`: what says how full a node is for a replica, and for a copy that has to move.
+    AllocationWeights {
+        /// The number of its copies.
+        Copies = "copies",
+        /// `cluster.routing.allocation.balance.*`: also its copies of the index.
+        Elasticsearch = "elasticsearch",
+        /// The same; and a node with its share of the index comes last for a replica.
+        Opensearch = "opensearch",
+    }
+}
+
+words! {
     /// `cluster.routing.allocation.allow_rebalance`: when they may be.
     AllowRebalance {
         /// At any time.

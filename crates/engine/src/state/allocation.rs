@@ -1,15 +1,16 @@
 //! On which nodes unassigned copies are placed.
 //!
-//! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries are replaced by
-//! replicas first, then primaries are placed, then replicas. A copy that waits for a node counts as if it were there,
-//! so that the next copies go elsewhere; otherwise all copies of a lost rack would wait for the few emptiest nodes.
-//! [`reroute`] also begins the moves of assigned copies, which `moving` and `rebalancing` choose.
+//! As Elasticsearch's balanced allocation, with the number of copies as the only weight unless
+//! `narrows.allocation.weights` says another: lost primaries are replaced by replicas first, then primaries are placed,
+//! then replicas. A copy that waits for a node counts as if it were there, so that the next copies go elsewhere;
+//! otherwise all copies of a lost rack would wait for the few emptiest nodes. [`reroute`] also begins the moves of
+//! assigned copies, which `moving` and `rebalancing` choose.
 
 use std::sync::Arc;
 
 use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
-use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
+use super::recovery_counts::{IndexLayout, RecoveryCounts};
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
@@ -158,7 +159,7 @@ fn place(
         if !counts.have_room(primaries) {
             return;
         }
-        let mut highest = None;
+        let mut layout = None;
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
@@ -169,12 +170,15 @@ fn place(
             }
             if is_ring {
                 let shards = &state.routing[index];
-                highest.get_or_insert_with(|| HighestPrimaries::of(counts, shards));
+                layout.get_or_insert_with(|| IndexLayout::of(counts, settings, shards));
             }
-            let Some((node, verdict)) = deciders.best_node(slot, highest.as_ref()) else {
+            let Some((node, verdict)) = deciders.best_node(slot, layout.as_ref()) else {
                 continue;
             };
             let node = node.to_owned();
+            if let Some(layout) = &mut layout {
+                layout.add(counts, &node);
+            }
             if verdict != Verdict::Yes {
                 counts.add(&node, None);
                 continue;
@@ -316,8 +320,11 @@ mod tests {
     #[test]
     fn replicas_go_around_a_ring_where_that_is_set() {
         let seen = [(3, "1231231", "2323112"), (4, "12341", "23412"), (3, "321", "213")];
-        for (nodes, primaries, replicas) in seen {
+        let weights = ["copies", "opensearch"];
+        let both = seen.into_iter().flat_map(|seen| weights.map(|weights| (seen, weights)));
+        for ((nodes, primaries, replicas), weights) in both {
             let mut lab = Lab::new(nodes);
+            lab.set("narrows.allocation.weights", weights);
             let named = |number: char| vec![format!("n{number}")];
             let nodes: Vec<Vec<String>> = primaries.chars().map(named).collect();
             lab.set("narrows.allocation.replica_ring", "true");
@@ -326,8 +333,25 @@ mod tests {
             let shards = lab.state.shards().map(|(_, _, shard)| &shard.copies[1]);
             let found: String =
                 shards.filter_map(|copy| copy.node.as_ref()?.chars().last()).collect();
-            assert_eq!(found, replicas, "primaries on {primaries}");
+            assert_eq!(found, replicas, "primaries on {primaries}, {weights}");
         }
+    }
+
+    /// Where n4 is nearly empty, which by the number of its copies alone takes all of them.
+    #[test]
+    fn replicas_of_an_index_are_spread_where_its_copies_weigh() {
+        let on_n4 = |weights: &str| {
+            let mut lab = Lab::new(4);
+            lab.set("narrows.allocation.replica_ring", "true");
+            lab.set("narrows.allocation.weights", weights);
+            lab.set("cluster.routing.allocation.node_concurrent_recoveries", "9");
+            let three = ["n1", "n2", "n3"].map(|node| vec![node.to_owned()]);
+            lab.place("others", 0, [&three[..]; 3].concat()).unwrap();
+            lab.place("a", 1, [&three[..]; 2].concat()).unwrap();
+            lab.on("n4")
+        };
+        let found = ["copies", "elasticsearch", "opensearch"].map(on_n4);
+        assert_eq!(found, [6, 4, 3], "of OpenSearch three, which is its share of twelve");
     }
 
     /// As the manager of a twin, which is the first by name.

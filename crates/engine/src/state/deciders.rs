@@ -11,9 +11,9 @@ use policy::routing::hash;
 use super::counted::NodeRecoveryCounts;
 use super::delayed::delayed_until_ms;
 use super::filters::{Against, Filters};
-use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
+use super::recovery_counts::{IndexLayout, RecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
-use crate::settings::{AllocationEnable, Settings};
+use crate::settings::{AllocationEnable, AllocationWeights, Settings};
 
 /// For a copy that is moved, or placed by a command: it waits for no node to come back.
 pub(super) const DELAY_IS_OVER: u64 = u64::MAX;
@@ -296,14 +296,15 @@ impl<'a> Deciders<'a> {
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the fewest copies; then
     /// those that need not wait; then by name (see [`Deciders::first_node`]). A throttled node is waited for, or the
     /// others would fill up; the caller counts the copy on it, so that the next copies go elsewhere. Only a primary
-    /// from disk takes the next node that can have it at once. With `highest`, a replica takes equals in the order of
-    /// [`HighestPrimaries::ring`].
+    /// from disk takes the next node that can have it at once. With a layout, a replica takes equals in the order of
+    /// [`HighestPrimaries::ring`](super::recovery_counts::HighestPrimaries::ring), and the lightest nodes where
+    /// `narrows.allocation.weights` says what weighs.
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
     pub(crate) fn best_node(
         &self,
         slot: Slot<'_>,
-        highest: Option<&HighestPrimaries>,
+        layout: Option<&IndexLayout>,
     ) -> Option<(&'a str, Verdict)> {
         let from_disk = slot.copy.primary && slot.shard.was_started();
         let holders = self.state.holders(slot.index, slot.number).into_iter().flatten();
@@ -329,16 +330,24 @@ impl<'a> Deciders<'a> {
         if from_disk || with_files.is_some() {
             return with_files.map(|(_, node, verdict)| (node, verdict));
         }
+        let layout = layout.filter(|_| !slot.copy.primary);
+        if let Some(layout) = layout
+            && self.settings.allocation_weights() != AllocationWeights::Copies
+        {
+            let may_hold = |node: &str| self.may_hold(slot, node);
+            let node = self.counts.name(self.counts.lightest(layout, slot.number, may_hold)?);
+            return Some((node, self.node_verdict(slot, node)));
+        }
         let first = self
             .counts
             .in_order(slot.copy.primary, self.first_node(slot))
             .find(|node| self.may_hold(slot, node))?;
-        let next_in_ring = |highest: &HighestPrimaries| {
-            let equals = highest.ring(self.counts.equals(first), slot.number);
+        let next_in_ring = |layout: &IndexLayout| {
+            let equals = layout.highest.ring(self.counts.equals(first), slot.number);
             let names = equals.into_iter().map(|number| self.counts.name(number));
             { names }.find(|node| self.may_hold(slot, node))
         };
-        let node = highest.filter(|_| !slot.copy.primary).and_then(next_in_ring).unwrap_or(first);
+        let node = layout.and_then(next_in_ring).unwrap_or(first);
         Some((node, self.node_verdict(slot, node)))
     }
 }

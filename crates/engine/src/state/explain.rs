@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::deciders::{DELAY_IS_OVER, DELAYED, Deciders, Slot};
 use super::delayed::delayed_until_ms;
 use super::filters::Filters;
-use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
+use super::recovery_counts::{IndexLayout, RecoveryCounts};
 use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict, rebalancing};
 
 /// What is said of one node.
@@ -61,15 +61,14 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
     let deciders = Deciders { state, counts, settings, filters, now_ms, with_words: true };
     let mut explanations = Vec::new();
     for (index, shards) in &state.routing {
-        let highest = || HighestPrimaries::of(counts, shards);
-        let highest = settings.allocates_replicas_in_a_ring().then(highest);
+        let layout = || IndexLayout::of(counts, settings, shards);
+        let layout = settings.allocates_replicas_in_a_ring().then(layout);
         let copies = (0..).zip(shards.iter()).flat_map(|(number, shard)| {
             shard.copies.iter().map(move |copy| Slot { index, number, shard, copy })
         });
         for slot in copies {
             let CopyState::Unassigned { reason, at_ms } = slot.copy.state else { continue };
-            let (verdict, nodes) =
-                judge(deciders, slot, deciders.best_node(slot, highest.as_ref()));
+            let (verdict, nodes) = judge(deciders, slot, deciders.best_node(slot, layout.as_ref()));
             let (mut can_allocate, why) = split(verdict);
             let waits = why.as_ref().is_some_and(|why| why.decider == DELAYED);
             let delay = waits.then(|| delay(state, slot, now_ms)).flatten();

@@ -3,15 +3,15 @@
 //! After OpenSearch's `LocalShardsBalancer.moveShards`. Nodes take turns, and each gives its primaries first:
 //! `RoutingNode` keeps them apart, and `nodeInterleavedShardIterator` goes through what it keeps. Before each move the
 //! nodes that may take the copy are sorted anew, by insertion where there are no more than sixteen, so that those which
-//! hold as many copies stay in the order of the last move.
+//! hold as many copies, or weigh as much, stay in the order of the last move.
 
 use std::collections::BTreeMap;
 
 use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
-use super::recovery_counts::RecoveryCounts;
+use super::recovery_counts::{IndexLayout, RecoveryCounts};
 use super::{Change, ClusterState, RecoverySource, relocation};
-use crate::settings::Settings;
+use crate::settings::{AllocationWeights, Settings};
 
 /// Begins to move what a filter, awareness or a full disk keeps from its node, as far as nodes may send and receive
 /// now.
@@ -42,7 +42,13 @@ pub(super) fn move_away(
         if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
             continue;
         }
-        counts.sort(&mut order);
+        match settings.allocation_weights() {
+            AllocationWeights::Copies => counts.sort(&mut order),
+            _ => {
+                let layout = IndexLayout::of(&counts, settings, &state.routing[&index]);
+                counts.sort_for(&mut order, &layout);
+            }
+        }
         let nodes = order.iter().map(|number| counts.name(*number));
         let Some((node, Verdict::Yes)) = deciders.best_node_to_move_to(slot, nodes) else {
             continue;
@@ -156,6 +162,19 @@ mod tests {
         lab.set(EXCLUDE, "n4");
         let moving = ["n1", "n2", "n3"].map(|node| moving_to(&lab, node));
         assert_eq!(moving, [vec![2], vec![], vec![3]]);
+    }
+
+    #[test]
+    fn a_copy_goes_to_the_lightest_node_for_its_index_where_that_weighs() {
+        let goes_to = |weights: &str| {
+            let mut lab = placed(3, &[&["n1"], &["n1"], &["n3"]]);
+            lab.place("b", 0, vec![vec!["n2".to_owned()]; 3]).unwrap();
+            lab.set("narrows.allocation.weights", weights);
+            lab.set(EXCLUDE, "n3");
+            lab.shard("a", 2).primary().relocating_node().map(str::to_owned)
+        };
+        assert_eq!(goes_to("copies").as_deref(), Some("n1"));
+        assert_eq!(goes_to("elasticsearch").as_deref(), Some("n2"));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! What is on each node, and which node is to be filled first.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use policy::balancing::{Balance, Load};
 
 use super::counted::{NodeNames, NodeRecoveryCounts, each_node};
 use super::{ClusterState, IndexShardRoutingTable, RecoverySource};
-use crate::settings::Settings;
+use crate::settings::{AllocationWeights, Settings};
 
 /// How many copies may come up on a node at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +144,40 @@ impl RecoveryCounts {
         nodes.sort_by_key(|number| self.counts[*number].copies);
     }
 
+    /// The same, the lightest for an index first.
+    pub fn sort_for(&self, nodes: &mut [usize], layout: &IndexLayout) {
+        let weight = |number: &usize| layout.weight(*number, self.counts[*number].copies);
+        nodes.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
+    }
+
+    /// The lightest node for a replica of this number of those that may hold it, by its place among the names; of
+    /// equals the one whose turn it is.
+    ///
+    /// Looks at the nodes that hold copies of the index, and at the head of the order of the others.
+    pub fn lightest(
+        &self,
+        layout: &IndexLayout,
+        number: u32,
+        may_hold: impl Fn(&str) -> bool,
+    ) -> Option<usize> {
+        let order = &self.orders[usize::from(false)];
+        let fits = |node: &usize| may_hold(self.names.name(*node));
+        let is_other = |rank: &&FillRank| !layout.held.contains_key(&rank.2);
+        let first = order.iter().filter(is_other).find(|rank| fits(&rank.2));
+        let equals =
+            first.map(|(copies, busy, _)| (*copies, *busy, 0)..=(*copies, *busy, usize::MAX));
+        let equals = equals.into_iter().flat_map(|equals| order.range(equals)).filter(is_other);
+        let nodes = equals.map(|(_, _, node)| *node).chain(layout.held.keys().copied());
+        let weighed = |node: usize| {
+            let (copies, busy, _) = self.rank(node, false);
+            let weight = (layout.has_its_share(node), layout.weight(node, copies), busy);
+            (weight, layout.highest.turn(node, number), node)
+        };
+        let mut nodes: Vec<_> = nodes.map(weighed).collect();
+        nodes.sort_by(|a, b| compare(a.0, b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+        nodes.into_iter().map(|(_, _, node)| node).find(fits)
+    }
+
     /// The nodes that are to take a replica as soon as this one, each by its place among the names.
     pub fn equals(&self, node: &str) -> Vec<usize> {
         let Some(number) = self.number(node) else { return Vec::new() };
@@ -167,6 +204,71 @@ impl RecoveryCounts {
     }
 }
 
+/// Whether a node has its share, its weight, and whether it has to be waited for.
+fn compare(one: (bool, f64, bool), other: (bool, f64, bool)) -> Ordering {
+    let by_weight = one.0.cmp(&other.0).then(one.1.total_cmp(&other.1));
+    by_weight.then(one.2.cmp(&other.2))
+}
+
+/// How the copies of an index lie on the nodes, each of these by its place among the names.
+#[derive(Debug)]
+pub(super) struct IndexLayout {
+    pub highest: HighestPrimaries,
+    /// How many of them a node holds that holds some.
+    held: BTreeMap<usize, u32>,
+    /// As many as nodes hold on average, and a part of one more. None where no node comes last for its share
+    /// (`ConstraintTypes.isIndexShardsPerNodeBreached` of OpenSearch).
+    share: Option<u32>,
+    balance: Balance,
+}
+
+impl IndexLayout {
+    /// Looks at every shard of the index.
+    pub fn of(
+        counts: &RecoveryCounts,
+        settings: &Settings,
+        shards: &[IndexShardRoutingTable],
+    ) -> Self {
+        let is_there = |name: &&String| counts.number(name).is_some();
+        let uncounted = settings.uncounted_nodes().iter().filter(is_there).count();
+        let copies: usize = shards.iter().map(|shard| shard.copies.len()).sum();
+        let share = copies.div_ceil((counts.nodes() - uncounted).max(1)) as u32;
+        let has_share = settings.allocation_weights() == AllocationWeights::Opensearch;
+        let mut layout = IndexLayout {
+            highest: HighestPrimaries::of(counts, shards),
+            held: BTreeMap::new(),
+            share: has_share.then_some(share),
+            balance: settings.balance(),
+        };
+        let assigned = shards.iter().flat_map(IndexShardRoutingTable::assigned);
+        for copy in assigned.filter(|copy| !copy.is_relocating()) {
+            layout.add(counts, copy.node.as_deref().unwrap_or_default());
+        }
+        layout
+    }
+
+    /// Counts a copy that is placed on a node, or waits for it.
+    pub fn add(&mut self, counts: &RecoveryCounts, node: &str) {
+        if let Some(number) = counts.number(node) {
+            *self.held.entry(number).or_default() += 1;
+        }
+    }
+
+    fn held(&self, number: usize) -> u32 {
+        self.held.get(&number).copied().unwrap_or(0)
+    }
+
+    fn has_its_share(&self, number: usize) -> bool {
+        self.share.is_some_and(|share| self.held(number) >= share)
+    }
+
+    /// The weight of a node with so many copies of all indices, beside that of an empty one.
+    fn weight(&self, number: usize, copies: u32) -> f64 {
+        let load = Load { copies: f64::from(copies), of_index: f64::from(self.held(number)) };
+        self.balance.weight(load, Load::default())
+    }
+}
+
 /// The highest number among the primaries of an index on each node, by the node's place among the names.
 #[derive(Debug)]
 pub(super) struct HighestPrimaries(Vec<Option<u32>>);
@@ -190,8 +292,12 @@ impl HighestPrimaries {
     /// from its number on, then the others, from below. So replicas of shards whose primaries are on one node are on
     /// several (`LocalShardsBalancer.decideAllocateUnassigned` of OpenSearch, where it breaks ties).
     pub fn ring(&self, mut nodes: Vec<usize>, number: u32) -> Vec<usize> {
-        nodes.sort_by_key(|node| (self.0[*node] < Some(number), self.0[*node]));
+        nodes.sort_by_key(|node| self.turn(*node, number));
         nodes
+    }
+
+    fn turn(&self, node: usize, number: u32) -> (bool, Option<u32>) {
+        (self.0[node] < Some(number), self.0[node])
     }
 }
 

@@ -17,6 +17,8 @@ const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 /// The first by its nodes of an active shard's replicas is the field's next primary, and the highest shard of an index
 /// is moved first for balance (`RoutingNodes.activeReplicaWithHighestVersion`, `LocalShardsBalancer.tryRelocateShard`).
 const FIELD_ORDER: &str = "narrows.allocation.field_order";
+/// What nodes of the field weigh by where copies are placed, in the words of a flavour.
+const WEIGHTS: &str = "narrows.allocation.weights";
 /// The field's own way of placing replicas on nodes that hold as few copies.
 const REPLICA_RING: &str = "narrows.allocation.replica_ring";
 /// The field gives up what is being made of a replica when a node comes back that has it.
@@ -171,6 +173,9 @@ pub(super) fn cluster_settings(
         for (name, value) in OF_THE_FIELD {
             settings.entry(name).or_insert_with(|| value.into());
         }
+        if let Some(value) = accepted(WEIGHTS, &seen.cluster.flavour) {
+            settings.entry(WEIGHTS).or_insert_with(|| value.into());
+        }
     }
     settings
 }
@@ -233,6 +238,7 @@ mod tests {
         set(&mut seen, REPLICA_RING, "false");
         assert_eq!(setting(&seen, REPLICA_RING), "false", "as a node of ours tells it");
         seen.settings = None;
+        assert_eq!(setting(&seen, WEIGHTS), "opensearch");
         let found = OF_THE_FIELD.map(|(name, _)| setting(&seen, name));
         assert_eq!(found, OF_THE_FIELD.map(|(_, value)| value.to_owned()));
         let (plan, _) = asked(&seen, &Given::default(), "a");
