@@ -1,6 +1,6 @@
 //! Text from elsewhere, as it may be shown, and the hosts and ports of addresses. A name out of a cluster's answer, a
-//! plan or a damaged record may hold what a terminal obeys: escape sequences, carriage returns, characters that turn the
-//! direction of what follows.
+//! plan or a damaged record may hold what a terminal obeys: escape sequences, carriage returns, characters that turn
+//! the direction of what follows.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -35,8 +35,8 @@ pub fn without_user(address: &str) -> String {
     }
 }
 
-/// The host of `host:port`, `[host]:port` or a host alone, without brackets, and its port. None where what stands behind
-/// the host is no port.
+/// The host of `host:port`, `[host]:port` or a host alone, without brackets, and its port. None where what stands
+/// behind the host is no port.
 pub fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, rest) = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,

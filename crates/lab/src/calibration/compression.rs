@@ -11,8 +11,8 @@ use clusters::Clusters;
 use serde_json::{Value, json};
 use world::Env;
 
+use super::copies::{Asked, Direction, WHOLE, peer, text_fields};
 use super::measurement::{Figure, failed};
-use super::target::{Asked, Direction, WHOLE, peer, text_fields};
 use crate::error::Result;
 
 /// Bulks of the text that is copied: 60 000 documents.

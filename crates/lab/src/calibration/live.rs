@@ -11,13 +11,13 @@ use clusters::Clusters;
 use record::units::{show_bytes, show_count};
 use serde_json::{Value, json};
 
-use super::measurement::{CORE_TIME, Figure, Needs, OUT_OF_REACH, TargetCalibration};
-use super::target::{
-    Asked, BARE, CHECK, CHECKSUM, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, NO_CHECKSUM,
-    NO_MORE_FILES, NO_WORDS, SEGMENTS, SMALL_COPIES, WHOLE, checksum_rate_of, files_of_a_copy,
-    kept_fields, peer, rate_of, replay_of, text_fields, time_of_a_file, without_checksum,
-    words_rate,
+use super::copies::{
+    Asked, BARE, CHECK, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, NO_MORE_FILES, WHOLE,
+    checksum_rate_of, files_of_a_copy, kept_fields, peer, rate_of, replay_of, text_fields,
+    time_of_a_file, without_checksum, words_rate,
 };
+use super::measurement::{CORE_TIME, Figure, Needs, OUT_OF_REACH, TargetCalibration};
+use super::target::{CHECKSUM, NO_CHECKSUM, NO_WORDS, SEGMENTS, SMALL_COPIES};
 use super::two_nodes::TwoNodes;
 use crate::error::{Error, Result};
 

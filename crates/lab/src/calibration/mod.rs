@@ -8,6 +8,7 @@
 //! | `transport` | sending and receiving messages |
 //! | `disk` | sequential reads and writes, small reads, syncs |
 //! | `target` | copies and missed operations in OpenSearch, for twins of its clusters |
+//! | `copies` | the index and its copies that `target`, `compression` and `live` make, and what `_recovery` tells of them |
 //! | `compression` | what compressing copies costs there, by a second pair of nodes |
 //! | `live` | the same in a cluster that is there already, without a setting of the cluster |
 //! | `two_nodes` | between which of its nodes, and what they run on |
@@ -19,6 +20,7 @@
 mod calibrate;
 pub(crate) mod clock;
 mod compression;
+mod copies;
 mod cpu;
 mod disk;
 mod indexing;
