@@ -128,15 +128,18 @@ async fn put_back_these(
 
 /// Waits, behind [`put_back`], until nothing comes any more, and gives the lease back. A change that one host was sent
 /// and did not answer may still be held up there, and so be made after what is sent to another one: until `ends` what
-/// comes so is put back, too. Where this fails or is dropped, it may be tried again.
+/// comes so is put back, too. Refuses another cluster than the journal's. Where this fails or is dropped, it may be
+/// tried again.
 pub(super) async fn settle(
     client: &LiveClient,
     journal: &Journal,
     ends: Time,
     done: &mut PutBack,
 ) -> Result<()> {
+    let expected = &journal.head().cluster_uuid;
     while journal.late().settings_may_come() && done.looked < ends {
         client.sleep_until(client.now() + LOOKED_AT_EVERY).await;
+        check_cluster(client, expected).await?;
         let looked = client.now();
         let there = ClusterSettings::ask(client).await?;
         for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
@@ -144,6 +147,9 @@ pub(super) async fn settle(
             done.refused = set(client, rank, &came).await?.or(done.refused.take());
         }
         done.looked = looked;
+    }
+    if journal.has_changed(|name| name == LEASE) {
+        check_cluster(client, expected).await?;
     }
     let lease = put_back_these(client, journal, &Kept::new(), |name| name == LEASE).await?;
     done.left.extend(lease.left);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clusters::{BorrowedSettings, Error};
+use clusters::{BorrowedSettings, Error, Kept};
 use record::observation::Scope;
 use serde_json::Value;
 
@@ -143,5 +143,20 @@ fn another_cluster_at_the_same_address_is_left_alone_and_the_journal_stays() {
         let ended = settings.end().await;
         assert!(matches!(ended, Err(Error::OtherCluster { .. })), "{ended:?}");
         assert!(cluster.journal().exists() && cluster.settings()[LIMIT] == "80mb");
+    });
+}
+
+/// Nothing that is set there is the lease of this one, and the journal would go.
+#[test]
+fn no_lease_is_given_back_to_another_cluster_at_the_same_address() {
+    on_cluster(async |env, cluster| {
+        let mut settings = borrow(&cluster);
+        taken(&env, &mut settings).await;
+        let mut done = settings.put_back(&Kept::new()).await.unwrap();
+        let lease = cluster.settings();
+        cluster.manager.borrow_mut().is_another = true;
+        let settled = settings.settle(&mut done).await;
+        assert!(matches!(settled, Err(Error::OtherCluster { .. })), "{settled:?}");
+        assert_eq!(cluster.settings(), lease);
     });
 }
