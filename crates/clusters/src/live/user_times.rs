@@ -9,7 +9,7 @@ use super::LiveClient;
 use super::parse::{NodeTimes, node_times};
 use crate::Result;
 
-const PATH: &str = "/_nodes/stats/thread_pool,indices/search,indexing?filter_path=nodes.*.name,\
+const PATH: &str = "/_nodes/stats/thread_pool,indices/search,indexing?timeout=3s&filter_path=nodes.*.name,\
     nodes.*.indices.search.query_total,nodes.*.indices.search.query_time_in_millis,\
     nodes.*.indices.indexing.index_total,nodes.*.indices.indexing.index_time_in_millis,\
     nodes.*.thread_pool.search.rejected,nodes.*.thread_pool.write.rejected";
