@@ -140,8 +140,8 @@ pub enum Error {
     )]
     Leased { holder: String },
     #[error(
-        "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
-         changed"
+        "the cluster that answers is {found}, and the changes were made on {expected}; the one \
+         that answers was left alone"
     )]
     OtherCluster { expected: String, found: String },
     #[error(
@@ -223,7 +223,6 @@ impl Error {
                 | Error::Transient { .. }
                 | Error::VirtualOnly { .. }
                 | Error::Leased { .. }
-                | Error::OtherCluster { .. }
         )
     }
 }

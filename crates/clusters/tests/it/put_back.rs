@@ -117,7 +117,8 @@ fn a_run_changes_no_other_cluster_that_answers_at_the_same_address() {
         cluster.manager.borrow_mut().is_another = true;
         for (path, body) in [("/_cluster/settings", settings("1mb")), ("/narrows-1", json!({}))] {
             let refused = put(&run, path, &body).await;
-            assert!(matches!(refused, Err(Error::OtherCluster { .. })), "{refused:?}");
+            let Err(error @ Error::OtherCluster { .. }) = &refused else { panic!("{refused:?}") };
+            assert!(!error.is_usage(), "the run has changed the cluster before");
         }
         cluster.manager.borrow_mut().is_another = false;
         stop_well(&mut run).await;
