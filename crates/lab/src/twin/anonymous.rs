@@ -7,6 +7,7 @@ use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, values_of};
+use super::cluster_settings::LIMIT;
 use super::indices::{PARTIAL, REMOTE_STORE, STORE_TYPE};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
@@ -73,6 +74,7 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
                 PARTIAL,
                 REMOTE_STORE,
                 TIER_PREFERENCE,
+                LIMIT,
             ];
             let one = |(name, value): (String, String)| match is_filter(&name) {
                 true => Some((name.clone(), hashed(&name, &value))),
