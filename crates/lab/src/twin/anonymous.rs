@@ -6,8 +6,8 @@ use record::inventory::{Inventory, InventoryNode};
 use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, values_of};
 use super::cluster_settings::LIMIT;
+use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, values_of};
 use super::indices::{PARTIAL, REMOTE_STORE, STORE_TYPE};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
