@@ -3,6 +3,9 @@
 use crate::common::{entries, failed};
 use crate::what_if::{ALONE, Twin, green_s};
 
+/// What makes it the twin of a cluster of the field.
+const OF_OPENSEARCH: (&str, &str) = ("steps", "test_bed = \"opensearch-2\"\nsteps");
+
 /// Of c's two copies one goes from b to a, and the other, a primary, from c itself to b.
 #[test]
 fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
@@ -175,23 +178,26 @@ fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
 /// c was the primary of a shard, to which a document is written every few seconds.
 #[test]
 fn former_primaries_that_copy_their_files_are_said_to_be_an_upper_bound() {
-    let twin = Twin::new();
-    let is_said = |indexing: &str| {
+    let is_said = |of: &[(&str, &str)], indexing: &str| {
+        let twin = Twin::with(of);
         let found = twin.answer(&format!("--restart c --down 30s --indexing {indexing}"));
         let bytes = found["answers"][0]["bytes"].as_u64().unwrap();
         (bytes > 0, found["left_out"].to_string().contains("upper bounds"))
     };
-    assert_eq!(is_said("0.9"), (true, true));
-    assert_eq!(is_said("0"), (false, false));
+    assert_eq!(is_said(&[OF_OPENSEARCH], "0.9"), (true, true));
+    assert_eq!(is_said(&[OF_OPENSEARCH], "0"), (false, false));
+    assert_eq!(is_said(&[], "0.9"), (true, false), "a cluster of ours copies them, too");
 }
 
 /// A shard whose primary is lost with a has two replicas.
 #[test]
 fn further_replicas_that_recover_from_a_new_primary_are_told() {
-    let three = [("replicas = 1", "replicas = 2"), ("[\"a\", \"b\"]", "[\"a\", \"b\", \"c\"]")];
+    let [two, three] =
+        [("replicas = 1", "replicas = 2"), ("[\"a\", \"b\"]", "[\"a\", \"b\", \"c\"]")];
     let is_told = |changes: &[(&str, &str)]| {
         let left_out = Twin::with(changes).answer("--lose a")["left_out"].to_string();
         left_out.contains("each recovers from the new primary")
     };
-    assert!(is_told(&three) && !is_told(&[]));
+    assert!(is_told(&[two, three, OF_OPENSEARCH]) && !is_told(&[OF_OPENSEARCH]));
+    assert!(!is_told(&[two, three]), "in a cluster of ours they do");
 }
