@@ -67,7 +67,8 @@ const RELEVANT_WHERE_ASKED: [&str; 9] = [
 ];
 const LOW: &str = "cluster.routing.allocation.disk.watermark.low";
 const HIGH: &str = "cluster.routing.allocation.disk.watermark.high";
-/// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
+/// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free. Its default counts where nobody
+/// set the watermark, and is shown where somebody did (`DiskThresholdSettings`).
 const HEADROOM: &str = ".max_headroom";
 
 /// Whether a twin's nodes obey a setting that it is asked with. Filters are lists of the names of nodes there.
@@ -194,7 +195,9 @@ fn in_bytes(
         disks.filter_map(|node| node.disk_bytes.map(|(total, _)| total)).collect();
     let (mut marks, mut is_bound, mut is_same) = (Vec::new(), false, true);
     for (name, mark) in [(LOW, low), (HIGH, high)] {
-        let bound = all.get(&format!("{name}{HEADROOM}"));
+        let is_set = |name: &str| all.get(name).is_some_and(|one| one.scope != Scope::Default);
+        let own = format!("{name}{HEADROOM}");
+        let bound = all.get(&own).filter(|_| is_set(&own) || !is_set(name));
         let bound = bound.and_then(|bound| parse_size(&bound.value).ok());
         let bound = bound.filter(|_| matches!(mark, Watermark::Used(_))).unwrap_or(u64::MAX);
         let free = |total: &u64| mark.free_bytes(*total).min(bound);
@@ -322,8 +325,8 @@ mod tests {
 
     #[test]
     fn a_headroom_bounds_what_watermarks_keep_free_where_it_does_so_for_all_disks() {
-        let with = |gigabytes: [u64; 2], headrooms: [&str; 2]| {
-            let mut seen = seen();
+        let with = |seen: &Inventory, gigabytes: [u64; 2], headrooms: [&str; 2]| {
+            let mut seen = seen.clone();
             for (node, total) in seen.nodes.iter_mut().zip(gigabytes) {
                 node.disk_bytes = Some((total << 30, total << 29));
             }
@@ -336,12 +339,17 @@ mod tests {
             ([LOW, HIGH].map(|mark| setting(&seen, mark)), told)
         };
         let of = |low: &str, high: &str| [low.to_owned(), high.to_owned()];
+        let mut seen = seen();
         let of_the_field = ["200GB", "150GB"];
-        assert_eq!(with([4000, 2000], of_the_field), (of("200gb", "150gb"), 0));
-        assert_eq!(with([1400, 1400], of_the_field), (of("200gb", "140gb"), 0));
-        assert_eq!(with([1000, 500], of_the_field), (of("", ""), 0), "the shares are less");
-        assert_eq!(with([4000, 500], of_the_field), (of("", ""), 2));
-        assert_eq!(with([4000, 500], ["-1", "-1"]), (of("", ""), 0));
+        assert_eq!(with(&seen, [4000, 2000], of_the_field), (of("200gb", "150gb"), 0));
+        assert_eq!(with(&seen, [1400, 1400], of_the_field), (of("200gb", "140gb"), 0));
+        assert_eq!(with(&seen, [1000, 500], of_the_field), (of("", ""), 0), "the shares are less");
+        assert_eq!(with(&seen, [4000, 500], of_the_field), (of("", ""), 2));
+        assert_eq!(with(&seen, [4000, 500], ["-1", "-1"]), (of("", ""), 0));
+        set(&mut seen, LOW, "80%");
+        set(&mut seen, HIGH, "85%");
+        let by_default = with(&seen, [4000, 2000], of_the_field);
+        assert_eq!(by_default, (of("80%", "85%"), 0), "no default bounds what somebody set");
     }
 
     #[test]
