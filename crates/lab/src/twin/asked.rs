@@ -7,7 +7,7 @@ use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::{Table, Value};
 
 use super::TwinPlan;
-use super::cluster_settings::{INCOMING, OUTGOING, SLOTS};
+use super::cluster_settings::{HIGH, INCOMING, LOW, OUTGOING, SLOTS};
 use super::within::{Within, draw, draw_not};
 use crate::plan::{DELAY, Uncertain};
 
@@ -232,12 +232,31 @@ fn chunks_max(plan: &TwinPlan) -> i64 {
     }
 }
 
-/// Why the product that the twin is of refuses one of these settings, which the engine takes.
+/// Why the product that the twin is of, or the twin, refuses one of these settings, which the engine takes by itself.
 pub fn refusal(plan: &TwinPlan, settings: &[(String, String)]) -> Option<String> {
     let most = chunks_max(plan);
     let is_more = |value: &str| value.parse::<i64>().is_ok_and(|chunks| chunks > most);
-    let (_, value) = settings.iter().find(|(name, value)| name == CHUNKS && is_more(value))?;
-    Some(format!("--set {CHUNKS}={value}: the cluster takes {most} at most"))
+    let chunks = settings.iter().find(|(name, value)| name == CHUNKS && is_more(value));
+    let too_many = chunks
+        .map(|(_, value)| format!("--set {CHUNKS}={value}: the cluster takes {most} at most"));
+    too_many.or_else(|| unlike_the_other_watermark(plan, settings))
+}
+
+/// Why one watermark cannot be set alone: a share does not go with bytes, which a headroom may have made of both.
+fn unlike_the_other_watermark(plan: &TwinPlan, settings: &[(String, String)]) -> Option<String> {
+    let asked = |mark: &str| settings.iter().find(|(name, _)| name == mark);
+    let is_share = |value: &str| value.ends_with('%') || value.parse::<f64>().is_ok();
+    let refused = |(one, other): (&str, &str)| {
+        let (_, value) = asked(one).filter(|_| asked(other).is_none())?;
+        let seen = plan.get("settings")?.get(other)?.as_str()?;
+        (is_share(value) != is_share(seen)).then(|| {
+            format!(
+                "--set {one}={value}: {other} is {seen}, which may be what a max_headroom makes of a share; set both \
+                 as shares, or both as bytes: --set {LOW}=85% --set {HIGH}=90%"
+            )
+        })
+    };
+    [(LOW, HIGH), (HIGH, LOW)].into_iter().find_map(refused)
 }
 
 /// Adds a variant for each of the settings that matter, and one with all of them.
@@ -425,5 +444,25 @@ mod tests {
         assert!(refused("opensearch-2", "6") && !refused("opensearch-2", "5"));
         assert!(!refused("elasticsearch-8", "8"));
         assert_eq!(most("elasticsearch-8"), ["4", "8", "8", ""]);
+    }
+
+    #[test]
+    fn a_watermark_that_is_set_alone_is_to_be_written_as_the_other_one() {
+        let marks = [(LOW, "200gb"), (HIGH, "150gb")];
+        let marks = marks.map(|(name, value)| (name.to_owned(), Value::from(value)));
+        let mut plan = TwinPlan::new();
+        let refused = |plan: &TwinPlan, set: &[(&str, &str)]| {
+            let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            refusal(plan, &set.collect::<Vec<_>>()).unwrap_or_default()
+        };
+        assert_eq!(refused(&plan, &[(LOW, "80%")]), "", "it goes with the default");
+        plan.insert("settings".to_owned(), Table::from_iter(marks).into());
+        for share in ["90%", "0.9"] {
+            let why = refused(&plan, &[(LOW, share)]);
+            assert!(why.contains("is 150gb") && why.contains("set both"), "{why}");
+        }
+        assert!(!refused(&plan, &[(HIGH, "90%")]).is_empty());
+        assert_eq!(refused(&plan, &[(LOW, "300gb")]), "");
+        assert_eq!(refused(&plan, &[(LOW, "85%"), (HIGH, "90%")]), "");
     }
 }

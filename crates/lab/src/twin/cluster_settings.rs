@@ -65,8 +65,8 @@ const RELEVANT_WHERE_ASKED: [&str; 9] = [
     CHECK, DELAY, LIMIT, PRIORITY, "cluster.fault_detection.", "index.translog.",
     "narrows.fault_detection.", "narrows.recovery.", "transport.",
 ];
-const LOW: &str = "cluster.routing.allocation.disk.watermark.low";
-const HIGH: &str = "cluster.routing.allocation.disk.watermark.high";
+pub(super) const LOW: &str = "cluster.routing.allocation.disk.watermark.low";
+pub(super) const HIGH: &str = "cluster.routing.allocation.disk.watermark.high";
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free. Its default counts where nobody
 /// set the watermark, and is shown where somebody did (`DiskThresholdSettings`).
 const HEADROOM: &str = ".max_headroom";
