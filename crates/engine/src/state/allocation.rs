@@ -153,7 +153,7 @@ fn place(
     changes: &mut Vec<Change>,
 ) {
     let Round { settings, now_ms, indices, primaries } = round;
-    let is_ring = !primaries && settings.allocates_replicas_in_a_ring();
+    let goes_by_layout = !primaries && IndexLayout::is_asked_for(settings);
     for index in indices {
         // If no node has room, the other copies need not be looked at.
         if !counts.have_room(primaries) {
@@ -168,7 +168,7 @@ fn place(
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
-            if is_ring {
+            if goes_by_layout {
                 let shards = &state.routing[index];
                 layout.get_or_insert_with(|| IndexLayout::of(counts, settings, shards));
             }
@@ -342,7 +342,8 @@ mod tests {
     fn replicas_of_an_index_are_spread_where_its_copies_weigh() {
         let on_n4 = |weights: &str| {
             let mut lab = Lab::new(4);
-            lab.set("narrows.allocation.replica_ring", "true");
+            // Weights need no ring.
+            lab.set("narrows.allocation.replica_ring", &(weights == "copies").to_string());
             lab.set("narrows.allocation.weights", weights);
             lab.set("cluster.routing.allocation.node_concurrent_recoveries", "9");
             let three = ["n1", "n2", "n3"].map(|node| vec![node.to_owned()]);

@@ -62,7 +62,7 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
     let mut explanations = Vec::new();
     for (index, shards) in &state.routing {
         let layout = || IndexLayout::of(counts, settings, shards);
-        let layout = settings.allocates_replicas_in_a_ring().then(layout);
+        let layout = IndexLayout::is_asked_for(settings).then(layout);
         let copies = (0..).zip(shards.iter()).flat_map(|(number, shard)| {
             shard.copies.iter().map(move |copy| Slot { index, number, shard, copy })
         });

@@ -223,6 +223,12 @@ pub(super) struct IndexLayout {
 }
 
 impl IndexLayout {
+    /// Whether replicas go by it.
+    pub fn is_asked_for(settings: &Settings) -> bool {
+        settings.allocates_replicas_in_a_ring()
+            || settings.allocation_weights() != AllocationWeights::Copies
+    }
+
     /// Looks at every shard of the index.
     pub fn of(
         counts: &RecoveryCounts,
