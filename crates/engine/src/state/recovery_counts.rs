@@ -146,8 +146,10 @@ impl RecoveryCounts {
 
     /// The same, the lightest for an index first.
     pub fn sort_for(&self, nodes: &mut [usize], layout: &IndexLayout) {
-        let weight = |number: &usize| layout.weight(*number, self.counts[*number].copies);
-        nodes.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
+        let weigh =
+            |(number, on_node): (usize, &NodeRecoveryCounts)| layout.weight(number, on_node.copies);
+        let weights: Vec<f64> = self.counts.iter().enumerate().map(weigh).collect();
+        nodes.sort_by(|a, b| weights[*a].total_cmp(&weights[*b]));
     }
 
     /// The lightest node for a replica of this number of those that may hold it, by its place among the names; of
