@@ -100,6 +100,8 @@ fn by_need(deciders: Deciders<'_>, balance: Balance) -> Vec<String> {
 struct Weights<'a> {
     nodes: Vec<&'a str>,
     weights: Vec<f64>,
+    /// Copies of the index on the nodes that hold some.
+    of_index: BTreeMap<&'a str, f64>,
 }
 
 impl<'a> Weights<'a> {
@@ -123,7 +125,7 @@ impl<'a> Weights<'a> {
             |of: fn(&Load) -> f64| loads.iter().map(of).sum::<f64>() / loads.len().max(1) as f64;
         let average = Load { copies: mean(|l| l.copies), of_index: mean(|l| l.of_index) };
         let weights = loads.iter().map(|load| balance.weight(*load, average)).collect();
-        Weights { nodes, weights }
+        Weights { nodes, weights, of_index }
     }
 }
 
@@ -133,7 +135,14 @@ fn next_move<'a>(
     index: &str,
     (balance, enable): (Balance, RebalanceEnable),
 ) -> Option<(u32, usize, &'a str)> {
-    let Weights { nodes, weights } = Weights::of(deciders, index, balance);
+    let Weights { nodes, weights, of_index } = Weights::of(deciders, index, balance);
+    // As in the field: else all pairs of nodes of two tiers would be tried, for each index.
+    let is_relevant = |(node, _): &(&str, f64)| {
+        let filter_against = || deciders.filters.filter_against(deciders.state, index, node);
+        of_index.contains_key(node) || filter_against().is_none()
+    };
+    let (nodes, weights): (Vec<&str>, Vec<f64>) =
+        nodes.into_iter().zip(weights).filter(is_relevant).unzip();
     let may_move = |copy: &ShardCopy| match enable {
         RebalanceEnable::All => true,
         RebalanceEnable::Primaries => copy.primary,
@@ -147,6 +156,9 @@ fn next_move<'a>(
     }
     for (heavy, light) in balance.pairs(&weights) {
         let (from, to) = (nodes[heavy], nodes[light]);
+        if !of_index.contains_key(from) {
+            continue;
+        }
         for &(number, shard) in &numbered {
             let is_there = |copy: &ShardCopy| copy.is_on(from) && copy.is_started();
             let Some(at) = shard.copies.iter().position(is_there) else { continue };
