@@ -83,39 +83,66 @@ fn is_allowed(state: &ClusterState, allow: AllowRebalance) -> bool {
 }
 
 /// The indices whose copies are spread most unevenly first; equals by name.
+///
+/// Of an index looks at the nodes that hold copies of it, and at the emptiest and the fullest of the others.
 fn by_need(deciders: Deciders<'_>, balance: Balance) -> Vec<String> {
+    let Deciders { state, counts, .. } = deciders;
+    let mut nodes: Vec<(u32, &str)> =
+        counted_nodes(deciders).map(|node| (counts.get(node).copies, node)).collect();
+    nodes.sort_unstable();
+    let mean = |sum: f64| sum / nodes.len().max(1) as f64;
+    let copies = mean(nodes.iter().map(|(copies, _)| f64::from(*copies)).sum());
     let spread = |index: &String| {
-        let weights = Weights::of(deciders, index, balance).weights;
+        let of_index = copies_of(state, index);
+        let average = Load { copies, of_index: mean(of_index.values().sum()) };
+        let is_other = |one: &&(u32, &str)| !of_index.contains_key(one.1);
+        let others = [nodes.iter().find(is_other), nodes.iter().rfind(is_other)];
+        let others = others.into_iter().flatten().map(|(copies, _)| (*copies, 0.0));
+        let held = of_index.iter().map(|(node, of_index)| (counts.get(node).copies, *of_index));
+        let loads = others.chain(held);
+        let weights: Vec<f64> = loads
+            .map(|(copies, of_index)| Load { copies: f64::from(copies), of_index })
+            .map(|load| balance.weight(load, average))
+            .collect();
         let of = |pick: fn(f64, f64) -> f64| weights.iter().copied().reduce(pick).unwrap_or(0.0);
         of(f64::max) - of(f64::min)
     };
     let mut indices: Vec<(f64, String)> =
-        deciders.state.indices.keys().map(|index| (spread(index), index.clone())).collect();
+        state.indices.keys().map(|index| (spread(index), index.clone())).collect();
     indices.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     indices.into_iter().map(|(_, index)| index).collect()
 }
 
-/// The weights of the present nodes for an index, but for those that are uncounted: in the field a node without data is
-/// none of the allocator's. A copy that is moved counts where it goes.
+/// The present nodes but for those that are uncounted: in the field a node without data is none of the allocator's.
+fn counted_nodes(deciders: Deciders<'_>) -> impl Iterator<Item = &str> {
+    let uncounted = deciders.settings.uncounted_nodes();
+    let counted = deciders.state.present.iter().filter(move |node| !uncounted.contains(node));
+    counted.map(String::as_str)
+}
+
+/// Copies of an index on the nodes that hold some. One that is moved counts where it goes.
+fn copies_of<'a>(state: &'a ClusterState, index: &str) -> BTreeMap<&'a str, f64> {
+    let mut of_index: BTreeMap<&str, f64> = BTreeMap::new();
+    for shard in state.routing.get(index).into_iter().flat_map(|shards| shards.iter()) {
+        for copy in shard.assigned().filter(|copy| !copy.is_relocating()) {
+            *of_index.entry(copy.node.as_deref().unwrap_or_default()).or_default() += 1.0;
+        }
+    }
+    of_index
+}
+
+/// The weights of the counted nodes for an index.
 struct Weights<'a> {
     nodes: Vec<&'a str>,
     weights: Vec<f64>,
-    /// Copies of the index on the nodes that hold some.
     of_index: BTreeMap<&'a str, f64>,
 }
 
 impl<'a> Weights<'a> {
     fn of(deciders: Deciders<'a>, index: &str, balance: Balance) -> Weights<'a> {
-        let Deciders { state, counts, settings, .. } = deciders;
-        let mut of_index: BTreeMap<&str, f64> = BTreeMap::new();
-        for shard in state.routing.get(index).into_iter().flat_map(|shards| shards.iter()) {
-            for copy in shard.assigned().filter(|copy| !copy.is_relocating()) {
-                *of_index.entry(copy.node.as_deref().unwrap_or_default()).or_default() += 1.0;
-            }
-        }
-        let uncounted = settings.uncounted_nodes();
-        let counted = state.present.iter().filter(|node| !uncounted.contains(node));
-        let nodes: Vec<&str> = counted.map(String::as_str).collect();
+        let Deciders { state, counts, .. } = deciders;
+        let of_index = copies_of(state, index);
+        let nodes: Vec<&str> = counted_nodes(deciders).collect();
         let load = |node: &&str| Load {
             copies: f64::from(counts.get(node).copies),
             of_index: of_index.get(node).copied().unwrap_or(0.0),
