@@ -124,7 +124,6 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let dry_run = call.query.flag("dry_run", false)?;
     let mut object = object(call.json()?, ": {\"conditions\", \"settings\"}")?;
     let conditions = read_conditions(object.remove("conditions"))?;
-    let made = take_made(&mut object)?;
     let known = ["aliases", "conditions", "mappings", "settings"];
     refuse_unknown_keys(&object, &known, "of _rollover")?;
     let old = source(&call)?;
@@ -133,7 +132,6 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
         Some(name) => name.to_owned(),
         None => next_name(&from)?,
     };
-    active.check(&to, replicas(&call.state(), &to, &made.settings)?)?;
     let reached = reached(&call, &from, &conditions, limit).await?;
     let mut results = Map::new();
     for (name, condition) in &conditions {
@@ -141,12 +139,17 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     }
     let is_due = conditions.is_empty() || results.values().any(|met| *met == true);
     let (mut done, mut acked) = (false, false);
-    if is_due && !dry_run {
-        let alias = call.index().to_owned();
-        let request = RollOver { alias, from: old, to: to.clone(), made };
-        done = call.submit(vec![Event::RollOver(Box::new(request))]).await?;
-        let left = give_up - env.now();
-        acked = done && active.wait_everywhere(&call.node, &to, left).await;
+    // Whoever rolls over by conditions asks again and again: what the new index is made with is read once it is due.
+    if is_due || dry_run {
+        let made = take_made(&mut object)?;
+        active.check(&to, replicas(&call.state(), &to, &made.settings)?)?;
+        if !dry_run {
+            let alias = call.index().to_owned();
+            let request = RollOver { alias, from: old, to: to.clone(), made };
+            done = call.submit(vec![Event::RollOver(Box::new(request))]).await?;
+            let left = give_up - env.now();
+            acked = done && active.wait_everywhere(&call.node, &to, left).await;
+        }
     }
     Ok(json!({
         "acknowledged": done,

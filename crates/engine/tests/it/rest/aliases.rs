@@ -227,6 +227,11 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
     assert_eq!(answer["rolled_over"], false);
     assert_eq!(answer["new_index"], "logs-000002");
     assert_eq!(answer["conditions"]["[max_docs: 11]"], false);
+    // What the new index is made with is read once it is due, or for a dry run.
+    let wrong = json!({"conditions": {"max_docs": 11}, "settings": {"nix": 1}});
+    let answer = c.must("POST", "/logs/_rollover", wrong.clone()).await;
+    assert_eq!(answer["rolled_over"], false);
+    assert_eq!(c.ask("POST", "/logs/_rollover?dry_run", wrong).await.0, 400);
     let due = json!({
         "conditions": {"max_docs": 10},
         "settings": {"number_of_shards": 3},
