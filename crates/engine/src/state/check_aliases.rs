@@ -9,7 +9,10 @@ use super::{ClusterState, IndexMeta, StateError};
 
 impl ClusterState {
     /// The indices of an alias, in the order of their names; none where there is no such alias.
-    pub fn aliased<'a>(&'a self, alias: &'a str) -> impl Iterator<Item = (&'a str, &'a Alias)> {
+    pub fn aliased<'a>(
+        &'a self,
+        alias: &'a str,
+    ) -> impl DoubleEndedIterator<Item = (&'a str, &'a Alias)> {
         let of = move |(name, meta): (&'a String, &'a Arc<IndexMeta>)| {
             Some((name.as_str(), meta.aliases.get(alias)?))
         };
@@ -21,12 +24,16 @@ impl ClusterState {
         if self.indices.contains_key(name) {
             return Ok(Some(name));
         }
-        let all: Vec<(&str, &Alias)> = self.aliased(name).collect();
-        let explicit = all.iter().find(|(_, alias)| alias.is_write_index == Some(true));
-        match (all.as_slice(), explicit) {
-            ([], _) => Ok(None),
-            (_, Some((index, _))) => Ok(Some(index)),
-            ([(index, Alias { is_write_index: None, .. })], None) => Ok(Some(index)),
+        // Of indices that roll over, hundreds may have the alias, and the last by name takes the writes.
+        let explicit =
+            self.aliased(name).rev().find(|(_, alias)| alias.is_write_index == Some(true));
+        if let Some((index, _)) = explicit {
+            return Ok(Some(index));
+        }
+        let mut all = self.aliased(name);
+        match (all.next(), all.next()) {
+            (None, _) => Ok(None),
+            (Some((index, Alias { is_write_index: None, .. })), None) => Ok(Some(index)),
             _ => Err(StateError::NoWriteIndex { alias: name.to_owned() }),
         }
     }
