@@ -60,6 +60,7 @@ pub struct NodeFilter {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Values {
+    values: ClusterValues,
     plain: TypedValues,
     remotes: BTreeMap<String, Remote>,
     /// A setting of a remote cluster that does not belong to its mode.
@@ -68,15 +69,43 @@ struct Values {
     forced: BTreeMap<String, Vec<String>>,
 }
 
-/// Declares the reader of each setting, so that its name is written once: what it is called here, its type, and what
-/// reads it.
+/// Declares the values that are read when settings are resolved, so that the name of each is written once: what it is
+/// called here, its type, and what reads it. By its name a value is searched for among a hundred, and some are asked
+/// for every second for each copy in use.
+macro_rules! values {
+    ($values:ident of $settings:ident
+        $($(#[$about:meta])* $name:ident: $type:ty = $read:ident($setting:literal $(, $of:path)?);)*
+    ) => {
+        #[derive(Debug, PartialEq, Eq)]
+        struct $values {
+            $($name: $type,)*
+        }
+
+        impl $values {
+            fn read(plain: &TypedValues) -> Self {
+                $values { $($name: $read(plain, $setting $(, $of)?),)* }
+            }
+        }
+
+        impl $settings {
+            $(
+            #[doc = concat!("`", $setting, "`.")]
+            $(#[$about])*
+            pub fn $name(&self) -> $type {
+                self.values().$name
+            }
+            )*
+        }
+    };
+}
+
+/// Declares the readers of settings that are searched for whenever they are asked for.
 macro_rules! readers {
-    ($($(#[$about:meta])* $name:ident: $type:ty = $read:ident($setting:literal $(, $of:path)?);)*) => {
+    ($($name:ident: $type:ty = $read:ident($setting:literal);)*) => {
         $(
         #[doc = concat!("`", $setting, "`.")]
-        $(#[$about])*
         pub fn $name(&self) -> $type {
-            $read(self.plain(), $setting $(, $of)?)
+            $read(&self.0.plain, $setting)
         }
         )*
         #[cfg(test)]
@@ -133,16 +162,18 @@ impl Settings {
         let remotes =
             given.into_iter().filter_map(|(alias, remote)| Some((alias, remote.remote()?)));
         let remotes = remotes.collect();
+        let plain = TypedValues::resolve(SettingScope::Cluster, layers);
         Settings(Arc::new(Values {
-            plain: TypedValues::resolve(SettingScope::Cluster, layers),
+            values: ClusterValues::read(&plain),
+            plain,
             remotes,
             remotes_at_odds,
             forced,
         }))
     }
 
-    fn plain(&self) -> &TypedValues {
-        &self.0.plain
+    fn values(&self) -> &ClusterValues {
+        &self.0.values
     }
 
     /// Why a setting of a remote cluster does not go with its mode.
@@ -151,80 +182,9 @@ impl Settings {
     }
 
     readers! {
-        /// Bytes a second, none without a limit.
-        ccr_max_bytes_per_sec: Option<u64> = throttle("ccr.indices.recovery.max_bytes_per_sec");
-        /// In bytes.
-        ccr_chunk_size: u64 = size("ccr.indices.recovery.chunk_size");
-        ccr_max_concurrent_file_chunks: u32 = count("ccr.indices.recovery.max_concurrent_file_chunks");
-        ccr_recovery_activity_timeout: Duration = duration("ccr.indices.recovery.recovery_activity_timeout");
-        ccr_internal_action_timeout: Duration = duration("ccr.indices.recovery.internal_action_timeout");
-        /// Bytes a second, none without a limit.
-        recovery_max_bytes_per_sec: Option<u64> = throttle("indices.recovery.max_bytes_per_sec");
-        /// In bytes.
-        recovery_chunk_size: u64 = size("indices.recovery.chunk_size");
-        recovery_max_concurrent_file_chunks: u32 = count("indices.recovery.max_concurrent_file_chunks");
-        recovery_max_concurrent_operations: u32 = count("indices.recovery.max_concurrent_operations");
-        recovery_retry_delay_network: Duration = duration("indices.recovery.retry_delay_network");
-        recovery_retry_delay_state_sync: Duration = duration("indices.recovery.retry_delay_state_sync");
-        recovery_internal_action_timeout: Duration = duration("indices.recovery.internal_action_timeout");
-        /// In, and as many out.
-        node_concurrent_recoveries: u32 = count("cluster.routing.allocation.node_concurrent_recoveries");
-        /// None where it is as many as of both.
-        node_concurrent_incoming_recoveries: Option<u32> =
-            limit("cluster.routing.allocation.node_concurrent_incoming_recoveries");
-        /// None where it is as many as of both.
-        node_concurrent_outgoing_recoveries: Option<u32> =
-            limit("cluster.routing.allocation.node_concurrent_outgoing_recoveries");
-        node_initial_primaries_recoveries: u32 = count("cluster.routing.allocation.node_initial_primaries_recoveries");
-        allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
-        rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);
-        allocates_in_field_order: bool = flag("narrows.allocation.field_order");
-        allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
-        returns_to_files: bool = flag("narrows.allocation.return_to_files");
-        allocation_weights: AllocationWeights = word("narrows.allocation.weights", AllocationWeights::of);
         uncounted_nodes: &[String] = names("narrows.allocation.uncounted");
         hearing_last: &[String] = names("narrows.recovery.hears_last._name");
-        allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
-        /// None without a limit.
-        cluster_concurrent_rebalance: Option<u32> = limit("cluster.routing.allocation.cluster_concurrent_rebalance");
-        /// None without a limit, which 0 is, too.
-        total_shards_per_node: Option<u32> = limit("cluster.routing.allocation.total_shards_per_node");
         awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");
-        transport_compress: Compress = word("transport.compress", Compress::of);
-        transport_compression_scheme: CompressionScheme = word("transport.compression_scheme", CompressionScheme::of);
-        follower_check_interval: Duration = duration("cluster.fault_detection.follower_check.interval");
-        checks_on_disconnect: bool = flag("narrows.fault_detection.on_disconnect");
-        disk_threshold_enabled: bool = flag("cluster.routing.allocation.disk.threshold_enabled");
-        info_update_interval: Duration = duration("cluster.info.update.interval");
-        leader_check_interval: Duration = duration("cluster.fault_detection.leader_check.interval");
-        transport_recovery_connections: u32 = count("transport.connections_per_node.recovery");
-        /// In bytes.
-        following_memory_max: u64 = size("narrows.following.memory_max");
-        following_pace: FollowPace = word("narrows.following.pace", FollowPace::of);
-        recovery_scheduler: Scheduler = word("narrows.recovery.scheduler", Scheduler::of);
-        recovers_smallest_first: bool = flag("narrows.recovery.smallest_first");
-        recovers_step_by_step: bool = flag("narrows.recovery.step_by_step");
-        recovery_connections_max: u32 = count("narrows.recovery.connections_max");
-        /// In bytes.
-        recovery_memory_max: u64 = size("narrows.recovery.memory_max");
-        /// In bytes.
-        recovery_read_ahead: u64 = size("narrows.recovery.read_ahead");
-        search_selection: Selection = word("narrows.search.selection", Selection::of);
-        use_adaptive_replica_selection: bool = flag("cluster.routing.use_adaptive_replica_selection");
-        action_destructive_requires_name: bool = flag("action.destructive_requires_name");
-        search_default_keep_alive: Duration = duration("search.default_keep_alive");
-        search_max_keep_alive: Duration = duration("search.max_keep_alive");
-        search_max_open_scroll_context: u32 = count("search.max_open_scroll_context");
-        /// None for as long as it takes.
-        search_default_search_timeout: Option<Duration> = optional_duration("search.default_search_timeout");
-        search_max_open_pit_context: u32 = count("search.max_open_pit_context");
-        point_in_time_max_keep_alive: Duration = duration("point_in_time.max_keep_alive");
-        max_shards_per_node: u32 = count("cluster.max_shards_per_node");
-        search_max_buckets: u32 = count("search.max_buckets");
-        search_default_allow_partial_results: bool = flag("search.default_allow_partial_results");
-        /// 0 leaves it to the cores.
-        thread_pool_search_size: u32 = count("thread_pool.search.size");
-        thread_pool_search_queue_size: u32 = count("thread_pool.search.queue_size");
     }
 
     /// `cluster.routing.allocation.balance.*`.
@@ -273,34 +233,94 @@ impl Settings {
     }
 }
 
+values! {
+    ClusterValues of Settings
+    /// Bytes a second, none without a limit.
+    ccr_max_bytes_per_sec: Option<u64> = throttle("ccr.indices.recovery.max_bytes_per_sec");
+    /// In bytes.
+    ccr_chunk_size: u64 = size("ccr.indices.recovery.chunk_size");
+    ccr_max_concurrent_file_chunks: u32 = count("ccr.indices.recovery.max_concurrent_file_chunks");
+    ccr_recovery_activity_timeout: Duration = duration("ccr.indices.recovery.recovery_activity_timeout");
+    ccr_internal_action_timeout: Duration = duration("ccr.indices.recovery.internal_action_timeout");
+    /// Bytes a second, none without a limit.
+    recovery_max_bytes_per_sec: Option<u64> = throttle("indices.recovery.max_bytes_per_sec");
+    /// In bytes.
+    recovery_chunk_size: u64 = size("indices.recovery.chunk_size");
+    recovery_max_concurrent_file_chunks: u32 = count("indices.recovery.max_concurrent_file_chunks");
+    recovery_max_concurrent_operations: u32 = count("indices.recovery.max_concurrent_operations");
+    recovery_retry_delay_network: Duration = duration("indices.recovery.retry_delay_network");
+    recovery_retry_delay_state_sync: Duration = duration("indices.recovery.retry_delay_state_sync");
+    recovery_internal_action_timeout: Duration = duration("indices.recovery.internal_action_timeout");
+    /// In, and as many out.
+    node_concurrent_recoveries: u32 = count("cluster.routing.allocation.node_concurrent_recoveries");
+    /// None where it is as many as of both.
+    node_concurrent_incoming_recoveries: Option<u32> =
+        limit("cluster.routing.allocation.node_concurrent_incoming_recoveries");
+    /// None where it is as many as of both.
+    node_concurrent_outgoing_recoveries: Option<u32> =
+        limit("cluster.routing.allocation.node_concurrent_outgoing_recoveries");
+    node_initial_primaries_recoveries: u32 = count("cluster.routing.allocation.node_initial_primaries_recoveries");
+    allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
+    rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);
+    allocates_in_field_order: bool = flag("narrows.allocation.field_order");
+    allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
+    returns_to_files: bool = flag("narrows.allocation.return_to_files");
+    allocation_weights: AllocationWeights = word("narrows.allocation.weights", AllocationWeights::of);
+    allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
+    /// None without a limit.
+    cluster_concurrent_rebalance: Option<u32> = limit("cluster.routing.allocation.cluster_concurrent_rebalance");
+    /// None without a limit, which 0 is, too.
+    total_shards_per_node: Option<u32> = limit("cluster.routing.allocation.total_shards_per_node");
+    transport_compress: Compress = word("transport.compress", Compress::of);
+    transport_compression_scheme: CompressionScheme = word("transport.compression_scheme", CompressionScheme::of);
+    follower_check_interval: Duration = duration("cluster.fault_detection.follower_check.interval");
+    checks_on_disconnect: bool = flag("narrows.fault_detection.on_disconnect");
+    disk_threshold_enabled: bool = flag("cluster.routing.allocation.disk.threshold_enabled");
+    info_update_interval: Duration = duration("cluster.info.update.interval");
+    leader_check_interval: Duration = duration("cluster.fault_detection.leader_check.interval");
+    transport_recovery_connections: u32 = count("transport.connections_per_node.recovery");
+    /// In bytes.
+    following_memory_max: u64 = size("narrows.following.memory_max");
+    following_pace: FollowPace = word("narrows.following.pace", FollowPace::of);
+    recovery_scheduler: Scheduler = word("narrows.recovery.scheduler", Scheduler::of);
+    recovers_smallest_first: bool = flag("narrows.recovery.smallest_first");
+    recovers_step_by_step: bool = flag("narrows.recovery.step_by_step");
+    recovery_connections_max: u32 = count("narrows.recovery.connections_max");
+    /// In bytes.
+    recovery_memory_max: u64 = size("narrows.recovery.memory_max");
+    /// In bytes.
+    recovery_read_ahead: u64 = size("narrows.recovery.read_ahead");
+    search_selection: Selection = word("narrows.search.selection", Selection::of);
+    use_adaptive_replica_selection: bool = flag("cluster.routing.use_adaptive_replica_selection");
+    action_destructive_requires_name: bool = flag("action.destructive_requires_name");
+    search_default_keep_alive: Duration = duration("search.default_keep_alive");
+    search_max_keep_alive: Duration = duration("search.max_keep_alive");
+    search_max_open_scroll_context: u32 = count("search.max_open_scroll_context");
+    /// None for as long as it takes.
+    search_default_search_timeout: Option<Duration> = optional_duration("search.default_search_timeout");
+    search_max_open_pit_context: u32 = count("search.max_open_pit_context");
+    point_in_time_max_keep_alive: Duration = duration("point_in_time.max_keep_alive");
+    max_shards_per_node: u32 = count("cluster.max_shards_per_node");
+    search_max_buckets: u32 = count("search.max_buckets");
+    search_default_allow_partial_results: bool = flag("search.default_allow_partial_results");
+    /// 0 leaves it to the cores.
+    thread_pool_search_size: u32 = count("thread_pool.search.size");
+    thread_pool_search_queue_size: u32 = count("thread_pool.search.queue_size");
+}
+
 /// The settings of one index at one moment. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexSettings(Arc<TypedValues>);
+pub struct IndexSettings(Arc<IndexValues>);
 
 impl IndexSettings {
     /// Each setting from `given`, else its default.
     pub fn resolve(given: &SettingsMap) -> Self {
-        IndexSettings(Arc::new(TypedValues::resolve(SettingScope::Index, &[given])))
+        let plain = TypedValues::resolve(SettingScope::Index, &[given]);
+        IndexSettings(Arc::new(IndexValues::read(&plain)))
     }
 
-    fn plain(&self) -> &TypedValues {
+    fn values(&self) -> &IndexValues {
         &self.0
-    }
-
-    readers! {
-        number_of_shards: u32 = count("index.number_of_shards");
-        /// Of a new index that names them.
-        number_of_routing_shards: u32 = count("index.number_of_routing_shards");
-        number_of_replicas: u32 = count("index.number_of_replicas");
-        /// None means never by itself.
-        refresh_interval: Option<Duration> = optional_duration("index.refresh_interval");
-        retention_lease_period: Duration = duration("index.soft_deletes.retention_lease.period");
-        check_on_startup: CheckOnStartup = word("index.shard.check_on_startup", CheckOnStartup::of);
-        translog_durability: Durability = word("index.translog.durability", Durability::of);
-        translog_sync_interval: Duration = duration("index.translog.sync_interval");
-        total_fields_limit: u32 = count("index.mapping.total_fields.limit");
-        /// In bytes.
-        translog_flush_threshold_size: u64 = size("index.translog.flush_threshold_size");
     }
 
     /// How often time refreshes a copy; none where requests alone do.
@@ -350,6 +370,23 @@ impl IndexSettings {
     }
 }
 
+values! {
+    IndexValues of IndexSettings
+    number_of_shards: u32 = count("index.number_of_shards");
+    /// Of a new index that names them.
+    number_of_routing_shards: u32 = count("index.number_of_routing_shards");
+    number_of_replicas: u32 = count("index.number_of_replicas");
+    /// None means never by itself.
+    refresh_interval: Option<Duration> = optional_duration("index.refresh_interval");
+    retention_lease_period: Duration = duration("index.soft_deletes.retention_lease.period");
+    check_on_startup: CheckOnStartup = word("index.shard.check_on_startup", CheckOnStartup::of);
+    translog_durability: Durability = word("index.translog.durability", Durability::of);
+    translog_sync_interval: Duration = duration("index.translog.sync_interval");
+    total_fields_limit: u32 = count("index.mapping.total_fields.limit");
+    /// In bytes.
+    translog_flush_threshold_size: u64 = size("index.translog.flush_threshold_size");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,7 +409,7 @@ mod tests {
     fn every_accessor_reads_its_default() {
         let (settings, none) = (Settings::default(), SettingsMap::new());
         settings.read_each();
-        IndexSettings::resolve(&none).read_each();
+        IndexSettings::resolve(&none);
         IndexSettings::read_each_of(&none);
         assert_eq!(IndexSettings::default_fields_of(&none), [("*".to_owned(), 1.0_f32)]);
         assert_eq!(settings.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });

@@ -10,8 +10,7 @@ use super::table::{SettingScope, TABLE, find};
 use super::watermark::Watermark;
 
 /// Values by the names of their settings, the shortest first, and those of one length in the order of the alphabet. A
-/// search by halves compares a third of the names that a map does, and of most the length alone. Some values are
-/// asked for every second for each copy in use.
+/// search by halves compares a third of the names that a map does, and of most the length alone.
 type ByName = [(&'static str, Typed)];
 
 /// The values of all settings of a scope, but for those whose names are patterns.
