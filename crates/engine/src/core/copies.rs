@@ -50,7 +50,7 @@ impl Core {
 
     /// Whether this is the copy that is open here, and not one of an earlier life of its shard.
     pub(crate) fn is_here(&self, shard: &Rc<LocalShard>) -> bool {
-        self.shards.borrow().get(&shard.key()).is_some_and(|here| Rc::ptr_eq(here, shard))
+        self.shards.borrow().get(shard.key()).is_some_and(|here| Rc::ptr_eq(here, shard))
     }
 
     /// Does what the table of failures says about an error of a copy's store. The manager is told in a task of its own,
@@ -82,7 +82,7 @@ impl Core {
         let before = shard.used_at.replace(Some(now));
         // The maintenance looks at a copy that was in use a moment ago anyway.
         if before.is_none_or(|before| now - before > QUIET_AFTER / 2) {
-            self.activity.in_use.borrow_mut().insert(shard.key(), shard.clone());
+            self.activity.in_use.borrow_mut().insert(shard.key().clone(), shard.clone());
         }
         self.note_use();
     }

@@ -14,7 +14,7 @@ pub(crate) fn stats_of(
     tasks: &FollowTasks,
     shard: &LocalShard,
 ) -> Option<FollowStats> {
-    let follower = tasks.get(&shard.key())?;
+    let follower = tasks.get(shard.key())?;
     follower.note_checkpoint();
     let Follower { policy, metadata, fatal, last_write_failure, .. } = &*follower;
     let (policy, versions) = (policy.borrow(), metadata.versions());

@@ -60,15 +60,20 @@ pub(super) async fn run(core: Rc<Core>) {
                 maintained.is_in_use
             };
             let mut in_use = core.activity.in_use.borrow_mut();
-            if stays {
-                in_use.insert(shard.key(), shard.clone());
-            } else if in_use.get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, shard)) {
-                in_use.remove(&shard.key());
+            if stays && sweeps {
+                in_use.insert(shard.key().clone(), shard.clone());
+            } else if !stays && in_use.get(shard.key()).is_some_and(|s| Rc::ptr_eq(s, shard)) {
+                in_use.remove(shard.key());
             }
         }
-        holding.extend(shards.iter().map(|shard| shard.key()));
+        let holds = |shard: &&Rc<LocalShard>| unrefreshed_bytes(shard) > 0;
+        holding.extend(shards.iter().filter(holds).map(|shard| shard.key().clone()));
         bound_index_buffer(&core, &mut holding).await;
     }
+}
+
+fn unrefreshed_bytes(shard: &LocalShard) -> u64 {
+    shard.store().map_or(0, |store| store.unrefreshed_bytes())
 }
 
 /// Refreshes copies that nobody searches, where all of these together hold too much of what is not searchable yet: the
@@ -77,7 +82,7 @@ async fn bound_index_buffer(core: &Rc<Core>, keys: &mut BTreeSet<ShardKey>) {
     let mut holding: Vec<(u64, Rc<LocalShard>)> = Vec::new();
     keys.retain(|key| {
         let Some(shard) = core.shards.borrow().get(key).cloned() else { return false };
-        let bytes = shard.store().map_or(0, |store| store.unrefreshed_bytes());
+        let bytes = unrefreshed_bytes(&shard);
         if bytes > 0 {
             holding.push((bytes, shard));
         }
@@ -134,7 +139,12 @@ async fn maintain_one(
     let lags = || shard.is_primary() && store.global_checkpoint() < store.local_checkpoint();
     let every = if syncs { settings.translog_sync_interval() } else { CHECKPOINT_SYNC_EVERY };
     if syncs || lags() {
-        let last = all.entry(shard.key()).or_insert(Synced { at: core.env.now(), replicas: None });
+        let last = match all.get_mut(shard.key()) {
+            Some(last) => last,
+            None => all
+                .entry(shard.key().clone())
+                .or_insert(Synced { at: core.env.now(), replicas: None }),
+        };
         if core.env.now() - last.at >= every {
             if syncs {
                 done(core, shard, store.sync().await);
@@ -149,7 +159,7 @@ async fn maintain_one(
             }
         }
     } else {
-        all.remove(&shard.key());
+        all.remove(shard.key());
     }
     tell_global_checkpoint(core, state, shard, &store);
     refresh(core, shard, &store, &settings).await;

@@ -168,7 +168,7 @@ async fn open_copy(
     shard.set_store(store.clone());
     shard.apply_refresh_interval(&store, &settings).await?;
     shard.reported.set(true);
-    core.shards.borrow_mut().insert(shard.key(), shard);
+    core.shards.borrow_mut().insert(shard.key().clone(), shard);
     Ok(())
 }
 

@@ -72,7 +72,7 @@ impl Contexts {
         if self.of(holder) >= most {
             return Err(too_many(holder, most));
         }
-        let (shard, primary_term) = (copy.key(), copy.history_term());
+        let (shard, primary_term) = (copy.key().clone(), copy.history_term());
         let copy = Rc::downgrade(copy);
         let kept = Some(Kept { holder, copy, primary_term, keep_alive, name: None });
         Ok(self.enter(Held { shard, view, until: now + keep_alive, kept }))
@@ -104,7 +104,7 @@ impl Contexts {
         (number, keep_alive): (u64, Duration),
     ) -> Result<(SearchView, u64)> {
         let mut open = self.open.borrow_mut();
-        let held = open.get_mut(&number).filter(|held| held.shard == copy.key());
+        let held = open.get_mut(&number).filter(|held| held.shard == *copy.key());
         let held = held.ok_or_else(|| missing(number))?;
         let kept = held.kept.as_mut().ok_or_else(|| missing(number))?;
         // The node that was asked for a scroll knows when it ends.

@@ -81,10 +81,10 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
             }
         });
     } else if !hits.hits.is_empty() && context.is_none() {
-        context = Some(service.contexts.hold(service.core.env.now(), shard.key(), view)?);
+        context = Some(service.contexts.hold(service.core.env.now(), shard.key().clone(), view)?);
         // It may have left this node while it was searched.
         if !service.core.is_here(&shard) {
-            keep_a_moment(service, shard.key(), store);
+            keep_a_moment(service, shard.key().clone(), store);
         }
     }
     let took = service.core.env.now() - began;

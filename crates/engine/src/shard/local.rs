@@ -30,6 +30,7 @@ pub struct LocalShard {
     pub index: String,
     pub index_uuid: String,
     pub number: u32,
+    key: ShardKey,
     /// This life of the copy.
     pub allocation_id: String,
     role: Cell<Role>,
@@ -112,6 +113,7 @@ impl LocalShard {
             index: index.to_owned(),
             index_uuid: index_uuid.to_owned(),
             number,
+            key: (index_uuid.to_owned(), number),
             allocation_id: copy.allocation_id.clone(),
             role: Cell::new(Role::of_new(copy)),
             takes_over: copy.primary && copy.is_target(),
@@ -236,8 +238,8 @@ impl LocalShard {
     }
 
     /// By what the node knows it.
-    pub(crate) fn key(&self) -> ShardKey {
-        (self.index_uuid.clone(), self.number)
+    pub(crate) fn key(&self) -> &ShardKey {
+        &self.key
     }
 
     /// Whether it is the primary.
