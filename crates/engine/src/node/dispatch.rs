@@ -39,7 +39,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
     let response = match request {
         Request::Ping => Response::Done,
         Request::DiskLook => Response::DiskLook(Box::new(disk_usage::look(core))),
-        Request::Hello => Response::Hello(core.row.clone()),
+        Request::Hello => Response::Hello(Box::new(core.row.clone())),
         Request::Join(row, found) => {
             if row.cluster != core.config.cluster {
                 return Err(other_cluster(node, &row.cluster));

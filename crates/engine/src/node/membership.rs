@@ -62,7 +62,7 @@ async fn try_join(node: &Node) -> Result<()> {
             manager.submit(Event::NodeJoined { node: me, found }).await?
         }
         (None, Some(address)) => {
-            let request = Request::Join(core.row.clone(), found);
+            let request = Request::Join(Box::new(core.row.clone()), found);
             let answer = core.pool.call(address, Class::Control, request, MANAGER_TIMEOUT).await;
             match answer? {
                 Response::State(state) => state,

@@ -27,7 +27,7 @@ pub(crate) async fn ask_index(
     index: String,
 ) -> Result<RemoteIndex> {
     match ask_any(&service, &alias, Request::RemoteIndex(index), Duration::ZERO).await? {
-        Response::RemoteIndex(described) => Ok(described),
+        Response::RemoteIndex(described) => Ok(*described),
         _ => Err(unexpected()),
     }
 }

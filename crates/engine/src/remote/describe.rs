@@ -23,7 +23,7 @@ pub(crate) fn describe(core: &Core, index: &str) -> Result<Response> {
         );
         return Err(Failure { reason, ..Failure::index_closed(index, &meta.uuid) });
     }
-    Ok(Response::RemoteIndex(description(meta)))
+    Ok(Response::RemoteIndex(Box::new(description(meta))))
 }
 
 /// On a leader: the indices whose primaries have started. An asker that knows this version waits for a change.

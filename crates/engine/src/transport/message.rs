@@ -204,7 +204,7 @@ pub enum Request {
     /// Who are you?
     Hello,
     /// To the manager: I am here, with these copies on my disk.
-    Join(NodeRow, Vec<FoundCopy>),
+    Join(Box<NodeRow>, Vec<FoundCopy>),
     /// What have you of the dangling index with this UUID?
     Dangling(String),
     /// From the manager: this is the state now. Refused by a node that lacks the one that it follows.
@@ -351,7 +351,7 @@ pub enum Response {
     /// Done.
     Done,
     /// Who I am.
-    Hello(NodeRow),
+    Hello(Box<NodeRow>),
     /// To [`Request::DiskLook`].
     DiskLook(Box<DiskLook>),
     /// The state that holds now.
@@ -376,7 +376,7 @@ pub enum Response {
     /// The recoveries of a node's copies.
     Recoveries(Vec<RecoveryState>),
     /// What an index is.
-    RemoteIndex(RemoteIndex),
+    RemoteIndex(Box<RemoteIndex>),
     /// What the indices are, by name, at a version of the state; without those that would make it too long.
     RemoteIndices {
         /// Version of the state.

@@ -512,7 +512,7 @@ async fn one_whose_client_goes_away_follows_what_its_leader_says(env: Env) {
     between.change(|_, answer| match answer {
         Ok(Response::RemoteIndex(index)) => {
             let uuid = "another".to_owned();
-            Ok(Response::RemoteIndex(RemoteIndex { uuid, ..index }))
+            Ok(Response::RemoteIndex(Box::new(RemoteIndex { uuid, ..*index })))
         }
         answer => answer,
     });

@@ -127,7 +127,7 @@ async fn what_is_of_another_cluster_is_refused(env: Env) {
     };
     let asked = [
         (1, Request::Publish(Publication::Whole(two.any().state()))),
-        (0, Request::Join(row, Vec::new())),
+        (0, Request::Join(Box::new(row), Vec::new())),
     ];
     for (number, request) in asked {
         let known = || {
