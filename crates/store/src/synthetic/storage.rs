@@ -369,7 +369,10 @@ impl SyntheticStorage {
         let known = disk.stored.as_ref().map(|stored| stored.commit.files.clone());
         let known = known.unwrap_or_default();
         let mut files = vec![virtual_files::meta(generation, &segments)];
-        for state in &segments {
+        // So that the files come nearly in their order, and sorting them compares few names.
+        let mut by_name: Vec<&SegmentState> = segments.iter().collect();
+        by_name.sort_unstable_by(|a, b| a.segment.name.cmp(&b.segment.name));
+        for state in by_name {
             // A segment is written once: only the list of what is gone from it may be another one. To name every file
             // anew would be most of what a commit costs.
             let kept = of_segment(&known, &state.segment.name);
@@ -394,8 +397,11 @@ impl SyntheticStorage {
         before: &Commit,
     ) -> Result<Commit> {
         let Linked { files, segments, appends } = self.linked.take();
+        // Both are in the order of their names.
+        let mut before = before.files.iter().peekable();
         for file in &files {
-            if *file.name == *META || find(&before.files, &file.name).is_none() {
+            while before.next_if(|known| known.name < file.name).is_some() {}
+            if *file.name == *META || before.peek().is_none_or(|known| known.name != file.name) {
                 self.pass(Work::Hash { bytes: file.len }).await;
             }
         }
