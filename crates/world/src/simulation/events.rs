@@ -66,6 +66,8 @@ const ROWS: usize = 4;
 /// heap, which moves an entry on each of its levels.
 #[derive(Default)]
 struct Sorted {
+    /// Those that were known when the current bucket began, the last first.
+    known: Vec<Entry>,
     rows: [VecDeque<Entry>; ROWS],
     heap: BinaryHeap<Reverse<Entry>>,
 }
@@ -79,23 +81,32 @@ impl Sorted {
         }
     }
 
+    /// Begins a bucket, after all entries before it were taken.
+    fn begin(&mut self, mut known: Vec<Entry>) {
+        known.sort_unstable_by(|a, b| b.cmp(a));
+        self.known = known;
+    }
+
     #[inline]
     fn pop(&mut self) -> Option<Entry> {
-        let mut first = self.heap.peek().map_or(Entry::LAST, |Reverse(entry)| *entry);
-        let mut from = None;
+        let in_heap = self.heap.peek().map_or(Entry::LAST, |Reverse(entry)| *entry);
+        let known = self.known.last().copied().unwrap_or(Entry::LAST);
+        let (mut first, mut row_of_first) = (known.min(in_heap), None);
         for (number, row) in self.rows.iter().enumerate() {
             let front = row.front().copied().unwrap_or(Entry::LAST);
             if front < first {
-                (first, from) = (front, Some(number));
+                (first, row_of_first) = (front, Some(number));
             }
         }
-        match from {
+        match row_of_first {
             Some(number) => self.rows[number].pop_front(),
+            None if known < in_heap => self.known.pop(),
             None => self.heap.pop().map(|Reverse(entry)| entry),
         }
     }
 
     fn retain(&mut self, mut stays: impl FnMut(Entry) -> bool) {
+        self.known.retain(|entry| stays(*entry));
         self.rows.iter_mut().for_each(|row| row.retain(|entry| stays(*entry)));
         self.heap.retain(|Reverse(entry)| stays(*entry));
     }
@@ -116,7 +127,7 @@ struct Queue<N> {
     /// Up to the end of the current bucket.
     sorted: Sorted,
     bucket: u64,
-    later: BTreeMap<u64, Vec<Reverse<Entry>>>,
+    later: BTreeMap<u64, Vec<Entry>>,
     slots: Vec<Slot<N>>,
     free_slots: Vec<usize>,
     /// Entries, and those of them whose event was cancelled.
@@ -148,7 +159,7 @@ impl<N> Queue<N> {
         if bucket <= self.bucket {
             self.sorted.push(entry);
         } else {
-            self.later.entry(bucket).or_default().push(Reverse(entry));
+            self.later.entry(bucket).or_default().push(entry);
         }
     }
 
@@ -160,9 +171,9 @@ impl<N> Queue<N> {
                 let (bucket, mut entries) = self.later.pop_first()?;
                 self.bucket = bucket;
                 let all = entries.len();
-                entries.retain(|Reverse(entry)| is_set(&self.slots, entry.alarm()));
+                entries.retain(|entry| is_set(&self.slots, entry.alarm()));
                 self.forget(all - entries.len());
-                self.sorted.heap = entries.into();
+                self.sorted.begin(entries);
                 continue;
             };
             match self.take(entry.alarm()) {
@@ -192,7 +203,7 @@ impl<N> Queue<N> {
             let slots = &self.slots;
             self.sorted.retain(|entry| is_set(slots, entry.alarm()));
             self.later.retain(|_, entries| {
-                entries.retain(|Reverse(entry)| is_set(slots, entry.alarm()));
+                entries.retain(|entry| is_set(slots, entry.alarm()));
                 !entries.is_empty()
             });
             self.forget(self.cancelled);
@@ -303,7 +314,13 @@ mod tests {
         let mut below = |bound: u64| record::random::split_mix(&mut state) % bound;
         let (mut sorted, mut expected, mut now) = (Sorted::default(), BTreeSet::new(), 0);
         for number in 0..20_000 {
-            if below(20) < 11 {
+            if expected.is_empty() {
+                let later = (0..below(50)).map(|_| now + below(2000));
+                let later =
+                    later.zip(20_000..).map(|(at, n)| Entry::new(Time(at), Alarm::new(n, 0)));
+                expected.extend(later);
+                sorted.begin(expected.iter().copied().collect());
+            } else if below(20) < 11 {
                 // Of some pipes, each with a delay of its own, and of anything.
                 let delay = [10, 1000, 1010, below(2000)][below(4) as usize];
                 let entry = Entry::new(Time(now + delay), Alarm::new(number, 0));
