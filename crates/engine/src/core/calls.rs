@@ -28,7 +28,7 @@ impl Core {
             return Ok((self.upward().dispatch)(request).await?.response);
         }
         if let Some(proxied) = self.proxied(address)? {
-            return self.call_proxied(proxied, address, class, request, limit).await;
+            return Box::pin(self.call_proxied(proxied, address, class, request, limit)).await;
         }
         self.pool.call(address, class, request, limit).await
     }

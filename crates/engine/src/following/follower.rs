@@ -208,11 +208,14 @@ impl Follower {
         let checkpoint = changes.global_checkpoint;
         claims::checkpoints(checkpoint, changes.max_seq_no).map_err(refused)?;
         let is_news = !covers(&known, &changes.versions);
-        // Operations may need mappings that the leader's index has by now.
-        self.metadata
-            .catch_up(service, &self.shard, &self.source, || self.needed(), changes.versions)
-            .await
-            .map_err(of_failure)?;
+        // Operations may need mappings that the leader's index has by now. Boxed, as most reads find none that are new.
+        if is_news {
+            let needed = || self.needed();
+            let versions = changes.versions;
+            let caught_up =
+                self.metadata.catch_up(service, &self.shard, &self.source, needed, versions);
+            Box::pin(caught_up).await.map_err(of_failure)?;
+        }
         let at_most = (ask.max_ops, ask.max_bytes);
         let mut ops = changes.ops.unpack(&core.env, at_most).await.map_err(refused)?;
         if core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {

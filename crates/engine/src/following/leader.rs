@@ -21,7 +21,7 @@ use crate::transport::{
 };
 
 /// Reads operations for a follower; waits for the first where there is none yet.
-pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Response> {
+pub(crate) async fn read_changes(core: &Rc<Core>, ask: Box<ReadChanges>) -> Result<Response> {
     let asked = core.env.now();
     let deadline = asked + ask.poll_timeout;
     let index_changed = || ask.known.is_some() && ask.known != versions(core, &ask.leader.index);
@@ -109,9 +109,8 @@ pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response
         return Err(gone(&store, store::Error::OperationsGone { from, oldest }));
     }
     add_lease(core, &shard, &store, (&ask.id, from), ask.at_least).await?;
-    let state = core.state();
-    let meta = state.indices.get(&shard.index);
-    let period = meta.map_or(Duration::ZERO, |meta| meta.typed_settings().retention_lease_period());
+    let settings = shard.settings_by(&core.state());
+    let period = settings.map_or(Duration::ZERO, |settings| settings.retention_lease_period());
     Ok(Response::Leased { period })
 }
 

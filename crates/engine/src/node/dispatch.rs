@@ -119,7 +119,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
             let reading = recovery::read_ops(recovery, session, from, max_ops as usize, max_bytes);
             Box::pin(reading).await?
         }
-        Request::ReadChanges(ask) => Box::pin(following::read_changes(core, *ask)).await?,
+        Request::ReadChanges(ask) => Box::pin(following::read_changes(core, ask)).await?,
         Request::Lease(ask) => Box::pin(following::lease(core, *ask)).await?,
         Request::Leases { index_uuid, shard, primary_term, leases } => {
             let key = (index_uuid, shard);

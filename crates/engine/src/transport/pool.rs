@@ -441,7 +441,9 @@ async fn serve_connection<F>(
     env: Env,
     partition: NetworkPartition,
     connection: Connection<Envelope>,
-    handlers: Rc<Handlers<impl Fn(&Request) -> Option<Response>, impl Fn(Request) -> F>>,
+    handlers: Rc<
+        Handlers<impl Fn(&Request) -> Option<Response> + 'static, impl Fn(Request) -> F + 'static>,
+    >,
 ) where
     F: Future<Output = Result<Reply>> + 'static,
 {
@@ -468,23 +470,21 @@ async fn serve_connection<F>(
             }
         }
         let (sender, partition, env2) = (sender.clone(), partition.clone(), env.clone());
-        let in_time = &handlers.in_time;
-        let task = env.spawn_with("answers a question", move || {
-            let work = in_time(request);
-            async move {
-                let (answer, hold) = match env2.caught(pin!(work)).await {
-                    Ok(Ok(reply)) => (Ok(reply.response), reply.hold),
-                    Ok(Err(failure)) => (Err(failure), None),
-                    Err(panicked) => (Err(panicked.into()), None),
-                };
-                partition.passes().await;
-                // Who asked may have gone meanwhile.
-                let sent = sender.send(Envelope::Response(id, answer)).await;
-                if let Some(refused) = sent.err().as_ref().and_then(too_large) {
-                    let _ = sender.send(Envelope::Response(id, Err(refused))).await;
-                }
-                drop(hold);
+        let handlers = handlers.clone();
+        let task = env.spawn_with("answers a question", move || async move {
+            // Made here, as what a task is given and then pins is held twice.
+            let (answer, hold) = match env2.caught(pin!((handlers.in_time)(request))).await {
+                Ok(Ok(reply)) => (Ok(reply.response), reply.hold),
+                Ok(Err(failure)) => (Err(failure), None),
+                Err(panicked) => (Err(panicked.into()), None),
+            };
+            partition.passes().await;
+            // Who asked may have gone meanwhile.
+            let sent = sender.send(Envelope::Response(id, answer)).await;
+            if let Some(refused) = sent.err().as_ref().and_then(too_large) {
+                let _ = sender.send(Envelope::Response(id, Err(refused))).await;
             }
+            drop(hold);
         });
         running.insert(id, task);
         if running.len() >= sweep_at {

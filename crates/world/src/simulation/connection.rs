@@ -54,14 +54,20 @@ fn reset() -> io::Error {
 }
 
 impl<M: Message> Sender<M> {
-    pub(crate) async fn send(&self, mut message: M) -> io::Result<()> {
-        let channel = &self.end.channel;
-        let flow = &channel.flow;
+    /// Waits until there is room for a message.
+    pub(crate) async fn room(&self) -> io::Result<()> {
+        let flow = &self.end.channel.flow;
         let open = || match flow.is_broken() {
             true => Some(Err(reset())),
             false => flow.has_room().then_some(Ok(())),
         };
-        flow.writable.until(open).await?;
+        flow.writable.until(open).await
+    }
+
+    /// Sends a message, for which there is room.
+    pub(crate) fn send(&self, mut message: M) -> io::Result<()> {
+        let channel = &self.end.channel;
+        let flow = &channel.flow;
         let bytes = message.wire_bytes();
         if bytes > 16 << 10 && channel.damage.as_ref().is_some_and(LinkFaults::take_damage) {
             message.damage();
