@@ -49,7 +49,8 @@ pub(crate) fn disk_bytes(node: &Node) -> Option<(f64, f64)> {
 }
 
 /// The setting that a disk keeps too little free for, with its value. Elasticsearch since 8.5 bounds what a watermark
-/// that is a share keeps free by a second setting; one that is below zero bounds nothing.
+/// that is a share keeps free by a second setting; one that is below zero bounds nothing, nor does its default where
+/// the watermark was set.
 pub(crate) fn past(
     series: &Series<'_>,
     (name, default): (&str, &'static str),
@@ -62,7 +63,9 @@ pub(crate) fn past(
     };
     let kept = total * (1.0 - most);
     let bound_name = format!("{name}.max_headroom");
-    let bound = series.setting(&bound_name).map(|bound| bound.value.as_str());
+    let is_set = |name: &str| series.setting(name).is_some_and(|one| one.scope != Scope::Default);
+    let bound = series.setting(&bound_name).filter(|_| is_set(&bound_name) || !is_set(name));
+    let bound = bound.map(|bound| bound.value.as_str());
     let bytes = bound.and_then(|bound| parse_size(bound).ok()).map_or(kept, |bytes| bytes as f64);
     match bound {
         Some(bound) if bytes < kept => (free < bytes).then(|| format!("{bound_name} = {bound}")),

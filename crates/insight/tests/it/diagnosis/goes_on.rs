@@ -85,6 +85,15 @@ fn a_large_disk_is_past_a_watermark_only_where_less_than_its_headroom_is_free() 
         let full = moves_of(800, headroom);
         assert!(full.contains(&format!("92 % full, past {HIGH} = 90 %")), "{full}");
     }
+    // The default of a headroom bounds no watermark that somebody set.
+    let full = moves(|look| {
+        let mut all = settings_of(Scope::Default, &[(bound.as_str(), "150GB")]).unwrap();
+        all.extend(settings(&[(HIGH, "90%")]).unwrap());
+        look.settings = Some(all);
+        look.nodes[0].disk_total_bytes = Some(10_000 * GIB);
+        look.nodes[0].disk_available_bytes = Some(800 * GIB);
+    });
+    assert!(full.contains(&format!("92 % full, past {HIGH} = 90 %")), "{full}");
 }
 
 #[test]
