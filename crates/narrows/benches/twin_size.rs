@@ -18,6 +18,10 @@ const SIZES: [&str; 2] = ["300x10000", "1000x100000"];
 const SHARDS_OF_AN_INDEX: usize = 50;
 const SHARD_BYTES: &str = "10gb";
 const SEGMENTS: u32 = 10;
+/// How copies are placed in twins that were made from a cluster of OpenSearch.
+const OF_OPENSEARCH: &str = "\"narrows.allocation.weights\" = \"opensearch\"\n\
+    \"narrows.allocation.field_order\" = true\n\"narrows.allocation.replica_ring\" = true\n\
+    \"narrows.allocation.return_to_files\" = true\n";
 const LOOK: Duration = Duration::from_millis(100);
 
 const TABLE: Table = Table {
@@ -45,7 +49,7 @@ fn twin(nodes: usize, shards: usize) -> String {
         "name = \"twin-large\"\nabout = \"A twin of nobody.\"\nsteps = [\"start\", \"what_if\"]\n\n\
          [leader]\nnodes = {}\n\n\
          [virtual]\n\"card.bytes_per_s\" = {{ value = \"10gbit\", source = \"assumed\" }}\n\n\
-         [settings]\n\"indices.recovery.max_bytes_per_sec\" = \"250mb\"\n\n[twin]\nnode = [\n",
+         [settings]\n\"indices.recovery.max_bytes_per_sec\" = \"250mb\"\n{OF_OPENSEARCH}\n[twin]\nnode = [\n",
         nodes + 1
     );
     for node in 0..nodes {
