@@ -1,4 +1,4 @@
-//! Copies of an index between two nodes of a cluster: made, given up and taken back, and what `_recovery` tells of them.
+//! Copies of an index between two nodes of a cluster: made, given up, taken back, and what `_recovery` tells of them.
 
 use std::time::{Duration, Instant};
 
