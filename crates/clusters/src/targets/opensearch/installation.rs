@@ -1,16 +1,21 @@
 //! OpenSearch's jars and the class that starts a node, from Maven Central or from an unpacked distribution.
 //!
 //! The first use of a release fetches its jars with the ordinary `mvn` client, as `pom.xml` lists them, compiles
-//! `OpenSearchNode.java`, and keeps both in the user's cache directory. Later uses need no `mvn`.
+//! `OpenSearchNode.java`, and keeps both in the user's cache directory. Later uses need no `mvn`. Beside them lies what
+//! Java makes of the classes when a node has started once (a dynamic class-data archive): with it a node starts in half
+//! of the time and of the core time.
 
 use std::ffi::OsString;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
+use machine::Java;
 use tokio::process::Command;
+use world::Env;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::release::{Dialect, ELASTICSEARCH, Release};
@@ -21,6 +26,10 @@ const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
 /// The oldest Java for a distribution without its own.
 const JAVA_OLDEST: u32 = 11;
+/// The oldest Java that archives the classes of an application when it ends (JEP 350).
+const ARCHIVES_OLDEST: u32 = 13;
+/// How long a node may take that is started for its classes alone.
+const ARCHIVE_PATIENCE: Duration = Duration::from_secs(120);
 /// Lines of a failed build that are shown.
 const BUILD_LINES: usize = 12;
 
@@ -30,6 +39,8 @@ pub(crate) struct Installation {
     java: PathBuf,
     /// Arguments of Java that are the same for every node: class path and class.
     arguments: Vec<OsString>,
+    /// The option by which Java reads what it has made of the classes, where it could.
+    archive: Option<OsString>,
     /// An unpacked distribution's directory.
     pub(super) home: Option<PathBuf>,
     pub(super) dialect: Dialect,
@@ -37,21 +48,57 @@ pub(crate) struct Installation {
 
 impl Installation {
     /// A release, from the cache; fetched and compiled where it is not there yet.
-    pub(super) async fn from_maven(release: &Release) -> Result<Installation> {
+    pub(super) async fn from_maven(env: &Env, release: &Release) -> Result<Installation> {
         let java = java(None, release.java_oldest, release.java.remedy).await?;
         let dialect = release.dialect;
         let dir = made_cache_dir()?.join(release_name(release));
         if !is_whole(&dir) {
-            build(&dir, release, &java).await?;
+            build(&dir, release, &java.path).await?;
         }
-        let mut class_path = dir.join("classes").into_os_string();
-        class_path.push(":");
-        class_path.push(dir.join("lib").join("*"));
+        let class_path = dir.join("lib").join("*").into_os_string();
         let plugins: Vec<&str> = release.plugins().collect();
         let plugins = format!("-Dnarrows.plugins={}", plugins.join(","));
         let arguments =
             vec![plugins.into(), "-cp".into(), class_path, "narrows.OpenSearchNode".into()];
-        Ok(Installation { java, arguments, home: None, dialect })
+        let path = java.path.clone();
+        let made = Installation { java: path, arguments, archive: None, home: None, dialect };
+        made.with_archive(env, &dir, &java).await
+    }
+
+    /// Has nodes read the archive of classes for a Java, which is made where it is not there yet. They start without it
+    /// where that Java cannot make it, where another run makes it just now, and where no node started: who starts one
+    /// for good is told why.
+    async fn with_archive(mut self, env: &Env, dir: &Path, java: &Java) -> Result<Installation> {
+        let archive = dir.join(format!("java-{}.jsa", java.release));
+        let io = |source| Error::Io { what: "keep Java's classes in", path: dir.into(), source };
+        let lock = File::open(dir).map_err(io)?;
+        if !archive.is_file() && java.version >= ARCHIVES_OLDEST && lock.try_lock().is_ok() {
+            let fresh = dir.join("fresh.jsa");
+            let mut trained = self.clone();
+            trained.archive = Some(option("-XX:ArchiveClassesAtExit=", &fresh));
+            let work = TemporaryDir::make()?;
+            let input = work.path().join("input");
+            for name in ["config", "tmp"] {
+                std::fs::create_dir(work.path().join(name)).map_err(io)?;
+            }
+            let own = work.path().display();
+            let settings = format!(
+                "node.name=n\npath.home={own}\npath.data={own}/data\npath.logs={own}/logs\n\
+                 network.host=127.0.0.1\nhttp.port=0\ntransport.port=0\ndiscovery.type=single-node\n\nstop\n"
+            );
+            std::fs::write(&input, settings).map_err(io)?;
+            let mut command = trained.command("512m", work.path(), None);
+            command.stdin(File::open(&input).map_err(io)?);
+            let ended = env.timeout(ARCHIVE_PATIENCE, run(&mut command, "java")).await;
+            if matches!(ended, Ok(Ok(output)) if output.status.success()) {
+                // Where Java wrote none, there is none.
+                let _ = std::fs::rename(fresh, &archive);
+            }
+        }
+        if archive.is_file() {
+            self.archive = Some(option("-XX:SharedArchiveFile=", &archive));
+        }
+        Ok(self)
     }
 
     /// What [`from_maven`](Self::from_maven) has to fetch, in a sentence; none where it is in the cache.
@@ -78,17 +125,13 @@ impl Installation {
         let source = made_cache_dir()?.join(format!("{}.java", cache_name("node", dialect)));
         write(&source, &node_source(dialect))?;
         let arguments = vec!["-cp".into(), lib.join("*").into_os_string(), source.into()];
-        Ok(Installation { java, arguments, home: Some(home.to_owned()), dialect })
+        let (java, home) = (java.path, Some(home.to_owned()));
+        Ok(Installation { java, arguments, archive: None, home, dialect })
     }
 
     /// A command that starts a node with a heap of `heap`; it writes to the directory `own`, and removes it. In a mount
     /// namespace, it has what is mounted there.
     pub(super) fn command(&self, heap: &str, own: &Path, namespace: Option<&Path>) -> Command {
-        let option = |name: &str, path: &Path| {
-            let mut text = OsString::from(name);
-            text.push(path);
-            text
-        };
         let mut command = Command::new(&self.java);
         if let Some(namespace) = namespace {
             // It goes on as Java, with the same process id.
@@ -100,6 +143,9 @@ impl Installation {
             .arg(format!("-Xmx{heap}"))
             .args(["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8"])
             .args(["-Dlog4j2.disable.jmx=true", "-Dlog4j.shutdownHookEnabled=false"])
+            // Standard output is for the line that says that a node is ready.
+            .args(["-Xlog:disable", "-Xlog:all=warning:stderr"])
+            .args(&self.archive)
             .arg(option("-Djava.io.tmpdir=", &own.join("tmp")))
             .arg(option("-Dnarrows.remove=", own))
             .current_dir(own);
@@ -111,6 +157,13 @@ impl Installation {
         command.args(&self.arguments);
         command
     }
+}
+
+/// An option of Java with a path.
+fn option(name: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(name);
+    text.push(path);
+    text
 }
 
 /// The class that starts a node, in the names of a flavour.
@@ -131,7 +184,7 @@ fn release_name(release: &Release) -> String {
 
 /// Whether an entry of a release holds all that it needs.
 fn is_whole(dir: &Path) -> bool {
-    dir.join("classes").is_dir()
+    dir.join("lib").is_dir()
 }
 
 /// Where a release has been built; none where it has yet to be fetched.
@@ -171,13 +224,13 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// The Java to use; a JVM may take seconds to say its version, so it is asked on a thread of its own.
-async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result<PathBuf> {
+async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result<Java> {
     let home = home.map(Path::to_owned);
     let asked = tokio::task::spawn_blocking(move || machine::java(home.as_deref(), oldest));
     let found = asked.await.unwrap_or_else(|error| Err(error.to_string()));
     let missing =
         |found: String| Error::Missing { what: "Java", found, install, oldest: oldest.to_string() };
-    found.map(|java| java.path).map_err(missing)
+    found.map_err(missing)
 }
 
 /// Runs a command to its end; the error is why it could not be started.
@@ -186,7 +239,7 @@ async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
     for name in credentials::VARIABLES {
         command.env_remove(name);
     }
-    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
+    let output = command.kill_on_drop(true).output().await;
     output.map_err(|error| machine::why_not_started(name, &error))
 }
 
@@ -202,7 +255,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<()> {
     let source = node_source(release.dialect);
     write(&work.path().join("src/main/java/narrows/OpenSearchNode.java"), &source)?;
     let mut maven = Command::new("mvn");
-    maven.args(["-q", "-B", "compile"]).current_dir(work.path());
+    maven.args(["-q", "-B", "compile"]).current_dir(work.path()).stdin(Stdio::null());
     let [group, artifact, version] = release.artifact;
     maven.arg(format!("-Drunner.group={group}")).arg(format!("-Drunner.artifact={artifact}"));
     maven.arg(format!("-Drunner.version={version}"));

@@ -133,7 +133,7 @@ impl OpenSearchClusters {
         if self.installation.is_none() {
             self.installation = Some(match &self.home {
                 Some(home) => Installation::from_home(home).await?,
-                None => Installation::from_maven(self.release).await?,
+                None => Installation::from_maven(&self.env, self.release).await?,
             });
         }
         Ok(())
