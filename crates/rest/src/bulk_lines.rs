@@ -348,8 +348,20 @@ impl<'de> Deserialize<'de> for Id {
 mod tests {
     use super::*;
 
-    fn read(text: &'static str, index: Option<&str>) -> Result<Vec<Action>, String> {
-        parse(&Bytes::from_static(text.as_bytes()), index).map_err(|failure| failure.reason)
+    const GTE: &str = "external_gte";
+
+    fn read(text: &str, index: Option<&str>) -> Result<Vec<Action>, String> {
+        parse(&Bytes::from(text.to_owned()), index).map_err(|failure| failure.reason)
+    }
+
+    /// The action of a line, with a document behind it where it has one.
+    fn one(line: &str) -> Result<Action, String> {
+        let source = match line.split('"').nth(1) {
+            Some("delete") => "",
+            Some("update") => "{\"doc\":{}}\n",
+            _ => "{}\n",
+        };
+        read(&format!("{line}\n{source}"), Some("a")).map(|mut actions| actions.remove(0))
     }
 
     fn action(op: Op, index: &str, id: Option<&str>, source: &'static str) -> Action {
@@ -374,73 +386,49 @@ mod tests {
 
     #[test]
     fn reads_the_routing_of_an_action() {
-        let routed = |line: &'static str| read(line, Some("a")).unwrap().remove(0).routing;
         for (line, expected) in [
-            ("{\"delete\":{\"_id\":1,\"routing\":\"r\"}}\n", Some("r")),
-            ("{\"delete\":{\"_id\":1,\"_routing\":7}}\n", Some("7")),
-            ("{\"index\":{\"routing\":\"\"}}\n{}\n", None),
-            ("{\"index\":{\"routing\":null}}\n{}\n", None),
+            (r#"{"delete":{"_id":1,"routing":"r"}}"#, Some("r")),
+            (r#"{"delete":{"_id":1,"_routing":7}}"#, Some("7")),
+            (r#"{"index":{"routing":""}}"#, None),
+            (r#"{"index":{"routing":null}}"#, None),
         ] {
-            assert_eq!(routed(line).as_deref(), expected, "{line}");
+            assert_eq!(one(line).unwrap().routing.as_deref(), expected, "{line}");
         }
     }
 
     #[test]
     fn an_action_may_have_a_version_of_its_client() {
-        let version = |line: &'static str| read(line, Some("a")).map(|all| all[0].condition);
-        let of = |version, kind| {
-            External::of(Some(version), Some(kind)).unwrap().map(Condition::External)
-        };
         for (line, expected) in [
-            (
-                "{\"index\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{}\n",
-                of(7, "external"),
-            ),
-            (
-                "{\"delete\":{\"_id\":1,\"version\":\"8\",\"version_type\":\"external_gte\"}}\n",
-                of(8, "external_gte"),
-            ),
-            ("{\"index\":{\"_id\":1,\"version_type\":\"internal\"}}\n{}\n", None),
+            (r#"{"index":{"_id":1,"version":7,"version_type":"external"}}"#, Some((7, "external"))),
+            (r#"{"delete":{"_id":1,"version":"8","version_type":"external_gte"}}"#, Some((8, GTE))),
+            (r#"{"index":{"_id":1,"version_type":"internal"}}"#, None),
         ] {
-            assert_eq!(version(line), Ok(expected), "{line}");
+            let of = |(version, kind)| External::of(Some(version), Some(kind)).unwrap().unwrap();
+            let expected = expected.map(of).map(Condition::External);
+            assert_eq!(one(line).map(|action| action.condition), Ok(expected), "{line}");
         }
-        for (line, why) in [
-            ("{\"index\":{\"_id\":1,\"version\":7}}\n{}\n", "internal versioning"),
-            (
-                "{\"create\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{}\n",
-                "create operations",
-            ),
-            (
-                "{\"index\":{\"version\":7,\"version_type\":\"external\"}}\n{}\n",
-                "create operations",
-            ),
-            (
-                "{\"update\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{\"doc\":{}}\n",
-                "Update requests do not",
-            ),
-            ("{\"index\":{\"_id\":1,\"version\":\"x\"}}\n{}\n", "line [1]"),
+        for (version, why) in [
+            (r#"{"index":{"_id":1,"version":7}}"#, "internal versioning"),
+            (r#"{"create":{"_id":1,"version":7,"version_type":"external"}}"#, "create operations"),
+            (r#"{"index":{"version":7,"version_type":"external"}}"#, "create operations"),
+            (r#"{"update":{"_id":1,"version":7,"version_type":"external"}}"#, "Update requests do"),
+            (r#"{"index":{"_id":1,"version":"x"}}"#, "line [1]"),
         ] {
-            let said = version(line).unwrap_err();
-            assert!(said.contains(why), "{line}: {said}");
+            let said = one(version).unwrap_err();
+            assert!(said.contains(why), "{version}: {said}");
         }
     }
 
     #[test]
     fn an_action_may_create_and_require_an_alias() {
-        let first = |line: &'static str| {
-            let action = read(line, Some("a")).unwrap().remove(0);
-            (action.op, action.require_alias)
-        };
         for (line, expected) in [
-            ("{\"index\":{\"op_type\":\"create\"}}\n{}\n", (Op::Create, None)),
-            ("{\"index\":{\"op_type\":\"index\",\"pipeline\":\"_none\"}}\n{}\n", (Op::Index, None)),
-            (
-                "{\"create\":{\"op_type\":null,\"require_alias\":true}}\n{}\n",
-                (Op::Create, Some(true)),
-            ),
-            ("{\"delete\":{\"_id\":1,\"require_alias\":\"false\"}}\n", (Op::Delete, Some(false))),
+            (r#"{"index":{"op_type":"create"}}"#, (Op::Create, None)),
+            (r#"{"index":{"op_type":"index","pipeline":"_none"}}"#, (Op::Index, None)),
+            (r#"{"create":{"op_type":null,"require_alias":true}}"#, (Op::Create, Some(true))),
+            (r#"{"delete":{"_id":1,"require_alias":"false"}}"#, (Op::Delete, Some(false))),
         ] {
-            assert_eq!(first(line), expected, "{line}");
+            let action = one(line).unwrap();
+            assert_eq!((action.op, action.require_alias), expected, "{line}");
         }
     }
 
@@ -513,38 +501,36 @@ mod tests {
     #[test]
     fn names_the_line_that_is_malformed() {
         for (line, said) in [
+            (r#"{"idnex":{}}"#, "one of [create], [delete], [index], [update], found [idnex]"),
+            ("{}", "expected an action"),
+            ("[]", "line [1]"),
+            (r#"{"index":{"_idx":1}}"#, "unknown field `_idx`"),
+            (r#"{"index":{"pipeline":"a"}}"#, "[pipeline] is not supported"),
+            (r#"{"index":{"op_type":"delete"}}"#, "[op_type] of [index] is [delete]"),
+            (r#"{"create":{"op_type":"index"}}"#, "[op_type] of [create] is [index]"),
+            (r#"{"index":{"require_alias":1}}"#, "[require_alias] is true or false, not 1"),
+            (r#"{"index":{"_id":1,"_id":2}}"#, "duplicate field `_id`"),
+            (r#"{"index":{"_id":{}}}"#, "expected a text or a whole number"),
+            (r#"{"index":[]}"#, "line [1]"),
+            (r#"{"index":{},"x":1}"#, "[x] after the action"),
+            (r#"{"index":{}"#, "line [1]"),
+            (r#"{"index":{"_id":1,"if_seq_no":1}}"#, "go together"),
+            (r#"{"index":{"_id":1,"if_seq_no":-1}}"#, "line [1]"),
+            (r#"{"create":{"_id":1,"if_seq_no":1,"if_primary_term":1}}"#, "what is created"),
+        ] {
+            let found = one(line).unwrap_err();
+            assert!(found.contains(said), "{line}: {found}");
+        }
+        let update = r#"{"update":{"_id":1}}"#;
+        for (lines, said) in [
             ("{\"index\":{}}\n{}\n[]\n", "line [3]"),
             ("{\"index\":{}}\n\n{\"n\":1}\n", "; line [2] stands for the document of the action"),
-            (
-                "{\"idnex\":{}}\n",
-                "expected one of [create], [delete], [index], [update], found [idnex]",
-            ),
-            ("{}\n", "expected an action"),
-            ("{\"index\":{\"_idx\":1}}\n", "unknown field `_idx`"),
-            ("{\"index\":{\"pipeline\":\"a\"}}\n", "[pipeline] is not supported"),
-            ("{\"index\":{\"op_type\":\"delete\"}}\n{}\n", "[op_type] of [index] is [delete]"),
-            ("{\"create\":{\"op_type\":\"index\"}}\n{}\n", "[op_type] of [create] is [index]"),
-            ("{\"index\":{\"require_alias\":1}}\n{}\n", "[require_alias] is true or false, not 1"),
-            ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "duplicate field `_id`"),
-            ("{\"index\":{\"_id\":{}}}\n", "expected a text or a whole number"),
-            ("{\"index\":[]}\n", "line [1]"),
-            ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
-            (
-                "{\"update\":{\"_id\":1}}\n{\"doc\":{}\n",
-                "update on line [2]: the update is no JSON",
-            ),
-            ("{\"update\":{\"_id\":1}}\n{\"docs\":{}}\n", "unknown field [docs]"),
-            ("{\"update\":{\"_id\":1}}\n{}\n", "script or doc is missing"),
-            ("{\"index\":{}\n", "line [1]"),
-            ("{\"index\":{\"_id\":1,\"if_seq_no\":1}}\n{}\n", "go together"),
-            ("{\"index\":{\"_id\":1,\"if_seq_no\":-1}}\n{}\n", "line [1]"),
-            (
-                "{\"create\":{\"_id\":1,\"if_seq_no\":1,\"if_primary_term\":1}}\n{}\n",
-                "what is created",
-            ),
+            (&format!("{update}\n{{\"doc\":{{}}\n"), "update on line [2]: the update is no JSON"),
+            (&format!("{update}\n{{\"docs\":{{}}}}\n"), "unknown field [docs]"),
+            (&format!("{update}\n{{}}\n"), "script or doc is missing"),
         ] {
-            let found = read(line, Some("a")).unwrap_err();
-            assert!(found.contains(said), "{found}");
+            let found = read(lines, Some("a")).unwrap_err();
+            assert!(found.contains(said), "{lines}: {found}");
         }
     }
 }
