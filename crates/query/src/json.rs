@@ -115,12 +115,8 @@ impl<'a> Written<'a> {
         Written { tokens: Tokens { json, at: 0 }, next: 0 }
     }
 
-    /// How a value is written; of an object or array the first sign. None of one that stands before the last.
-    pub(crate) fn of(&mut self, node: &Node<'_>) -> Option<String> {
-        self.at(node.at).map(Cow::into_owned)
-    }
-
-    /// The same of a name or value that was read there.
+    /// How a name or value is written that was read there; of an object or array the first sign. None of one that
+    /// stands before the last.
     pub(crate) fn at(&mut self, at: Spot) -> Option<Cow<'a, str>> {
         let token = at.column;
         let start = self.tokens.nth(token.checked_sub(self.next)? as usize)?;
@@ -133,7 +129,7 @@ impl<'a> Written<'a> {
         let Value::Number(number) = &node.value else { return false };
         let may_be = |value: f64| value.abs() >= 9e18 || value == 0.0 && value.is_sign_negative();
         let is_asked = number.is_f64() && number.as_f64().is_some_and(may_be);
-        is_asked && self.of(node).is_some_and(|text| !text.contains(['.', 'e', 'E']))
+        is_asked && self.at(node.at).is_some_and(|text| !text.contains(['.', 'e', 'E']))
     }
 }
 
@@ -289,10 +285,9 @@ impl<'a> Value<'a> {
             Value::Bool(yes) => (*yes).into(),
             Value::Number(number) => number.clone().into(),
             Value::Text(text) => text.as_ref().into(),
-            Value::List(items) => items.iter().map(Node::plain).collect(),
+            Value::List(items) => items.iter().map(|item| item.value.plain()).collect(),
             Value::Object(members) => {
-                let plain = members.iter().map(|of| (of.name.to_string(), of.node.plain()));
-                plain.collect()
+                members.iter().map(|of| (of.name.to_string(), of.node.value.plain())).collect()
             }
         }
     }
@@ -425,11 +420,6 @@ impl<'b> Node<'b> {
         })
     }
 
-    /// Without places.
-    pub fn plain(&self) -> serde_json::Value {
-        self.value.plain()
-    }
-
     pub(crate) fn wrong(&self, what: &str, wanted: &str) -> SearchError {
         parsing(self.at, format!("[{what}] is {wanted}, found {}", self.kind()))
     }
@@ -442,7 +432,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str) -> Result<serde_json::Value, SearchError> {
-        read(text.as_bytes(), |node| Ok(node.plain()))
+        read(text.as_bytes(), |node| Ok(node.value.plain()))
     }
 
     #[test]

@@ -74,13 +74,8 @@ struct Walk<'a, F> {
 
 impl<'a, F: FnMut(&str, &str) -> bool> Walk<'a, F> {
     fn new(filter: &'a SourceFilter, source: &'a [u8], fits: F) -> Walk<'a, F> {
-        Walk {
-            filter,
-            written: Written::new(source),
-            text: String::new(),
-            path: String::new(),
-            fits,
-        }
+        let (written, text, path) = (Written::new(source), String::new(), String::new());
+        Walk { filter, written, text, path, fits }
     }
 
     /// Whether one fits the path, whose last name begins at `name_at`. A dot in the name stands for an object: what

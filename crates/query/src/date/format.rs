@@ -87,22 +87,19 @@ impl DateFormat {
         }
         let mut forms = Vec::new();
         for part in text.split("||").map(str::trim) {
-            match part {
-                "epoch_millis" => forms.push(Form::Millis),
-                "epoch_second" => forms.push(Form::Seconds),
-                part => match named().find(|(name, _)| *name == part) {
-                    Some((_, ISO)) => forms.push(Form::Iso),
-                    Some((_, patterns)) => {
-                        let patterns = patterns.split("||").map(str::to_owned);
-                        forms.extend(patterns.map(Form::Pattern));
-                    }
-                    None => match pieces(part, SIGNS) {
-                        Ok(_) => forms.push(Form::Pattern(part.to_owned())),
-                        Err(why) => {
-                            return Err(why + &did_you_mean(part, named().map(|(name, _)| name)));
-                        }
-                    },
-                },
+            match (part, named().find(|(name, _)| *name == part)) {
+                ("epoch_millis", _) => forms.push(Form::Millis),
+                ("epoch_second", _) => forms.push(Form::Seconds),
+                (_, Some((_, ISO))) => forms.push(Form::Iso),
+                (_, Some((_, patterns))) => {
+                    let patterns = patterns.split("||").map(str::to_owned);
+                    forms.extend(patterns.map(Form::Pattern));
+                }
+                (pattern, None) => {
+                    let near = || did_you_mean(pattern, named().map(|(name, _)| name));
+                    pieces(pattern, SIGNS).map_err(|why| why + &near())?;
+                    forms.push(Form::Pattern(pattern.to_owned()));
+                }
             }
         }
         Ok(DateFormat(forms))

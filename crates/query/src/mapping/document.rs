@@ -207,7 +207,7 @@ impl Walk<'_> {
         };
         let mut ways = self.mapping.kept_ways(&self.path, field);
         let Some((path, _)) = ways.find(|(_, way)| way.kind.is_of_texts()) else { return Ok(()) };
-        match (self.written.of(node), number.to_string()) {
+        match (self.written.at(node.at), number.to_string()) {
             (Some(written), kept) if written != kept => Err(Refusal::parsing(format!(
                 "the number [{written}] in the field [{path}] of texts is not supported by this engine, which would \
                  keep it as [{kept}]; send it as a string"

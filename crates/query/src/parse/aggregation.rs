@@ -202,7 +202,7 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
     let has_no_hits = are_queries(&aggregation) || !subs.iter().any(Aggregation::has_top_hits);
     let reason = "or within [missing] values, is not supported by this engine; send a search for each bucket";
     ensure(has_no_hits, kind.at, format_args!("[top_hits] within [{of}], {reason}"))?;
-    let meta = meta.map(|part| part.node.plain().to_string());
+    let meta = meta.map(|part| part.node.value.plain().to_string());
     Ok(Aggregation { name, meta, ..aggregation })
 }
 
@@ -286,15 +286,15 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
 
 fn filters(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("filters")?;
-    let (shape, given): (FiltersShape, Vec<(&str, &Node)>) = match &node.value {
+    let filter = |name: &str, of: &Node| Ok((name.to_owned(), query(of)?));
+    let (shape, filters): (_, Result<Vec<(String, Query)>>) = match &node.value {
         Value::Object(members) => {
-            let named = members.iter().map(|of| (of.name.as_ref(), &of.node));
+            let named = members.iter().map(|of| filter(&of.name, &of.node));
             (FiltersShape::ByName, named.collect())
         }
-        _ => (FiltersShape::List, node.list("filters")?.iter().map(|of| ("", of)).collect()),
+        _ => (FiltersShape::List, node.list("filters")?.iter().map(|of| filter("", of)).collect()),
     };
-    let read = given.into_iter().map(|(name, of)| Ok((name.to_owned(), query(of)?)));
-    let mut filters = read.collect::<Result<Vec<(String, Query)>>>()?;
+    let mut filters = filters?;
     // As in the field: named buckets are in the order of their names.
     filters.sort_by(|a, b| a.0.cmp(&b.0));
     few(node.at, filters.len(), FILTERS)?;
