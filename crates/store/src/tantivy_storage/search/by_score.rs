@@ -2,9 +2,9 @@
 
 use tantivy::collector::{Collector, TopDocs};
 use tantivy::query::{AllQuery, ConstScoreQuery, Weight};
-use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocSet, SegmentReader, TERMINATED};
+use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, SegmentReader, TERMINATED};
 
-use query::{DEFAULT_TRACK_TOTAL_HITS, ShardHit, ShardHits, TrackTotalHits};
+use query::{DEFAULT_TRACK_TOTAL_HITS, Literal, ShardHit, ShardHits, TrackTotalHits};
 
 use super::failed::Result;
 use super::{Execution, ViewSearch};
@@ -35,13 +35,8 @@ impl Execution<'_> {
                 false => best.push(top.collect_segment(scored.as_ref(), segment, reader)?),
             }
         }
-        all.extend(top.merge_fruits(best)?.into_iter().map(|(score, place)| ShardHit {
-            segment: place.segment_ord,
-            doc: place.doc_id,
-            score: Some(score),
-            sort: self.shown_sort(score),
-            ..ShardHit::default()
-        }));
+        let best = top.merge_fruits(best)?.into_iter();
+        all.extend(best.map(|(score, of)| self.scored(of.segment_ord, of.doc_id, score)));
         let hits = self.merge(all);
         let max_score = hits.first().and_then(|hit| hit.score);
         let (total, more) = self.counted(total, self.is_over());
@@ -69,6 +64,15 @@ impl Execution<'_> {
         }
     }
 
+    /// A hit that is known by its score alone.
+    fn scored(&self, segment: u32, doc: DocId, score: f32) -> ShardHit {
+        let sort = match self.request.sort.is_empty() {
+            true => Vec::new(),
+            false => vec![Some(Literal::Float(score.into()))],
+        };
+        ShardHit { segment, doc, score: Some(score), sort, ..ShardHit::default() }
+    }
+
     /// The first of a segment, where `before` hits come before it.
     fn first_of(
         &self,
@@ -82,9 +86,7 @@ impl Execution<'_> {
         let mut doc = scorer.doc();
         while doc != TERMINATED && hits.len() < wanted {
             if !reader.is_deleted(doc) {
-                let score = scorer.score();
-                let (sort, score) = (self.shown_sort(score), Some(score));
-                hits.push(ShardHit { segment, doc, score, sort, ..ShardHit::default() });
+                hits.push(self.scored(segment, doc, scorer.score()));
             }
             doc = scorer.advance();
         }

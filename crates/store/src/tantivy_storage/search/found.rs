@@ -54,24 +54,20 @@ impl Found {
             let format = format.or_else(|| self.format(source));
             let is_of_numbers = format.as_ref().is_some_and(DateFormat::is_of_numbers);
             let zone = if is_of_numbers { Zone::default() } else { zone };
-            let moment = |text: &str| {
-                let format = format.clone().unwrap_or_default();
-                DateContext { format: &format, now_ms: 0, zone: &zone }.resolve(text, false)
-            };
             let is_number = match &source.kind {
                 AggregationKind::Histogram(_) => true,
                 _ => matches!(shown, Some(Shown::Double)),
             };
-            *value = match value.clone() {
-                Literal::Text(text) if format.is_some() => {
-                    moment(&text).map_or(Literal::Text(text), Literal::Integer)
+            let read = match (&*value, &format, shown) {
+                (Literal::Text(text), Some(format), _) => {
+                    let context = DateContext { format, now_ms: 0, zone: &zone };
+                    context.resolve(text, false).ok().map(Literal::Integer)
                 }
-                Literal::Text(text) if matches!(shown, Some(Shown::Address)) => {
-                    ip(&text).map_or(Literal::Text(text), Literal::Address)
-                }
-                Literal::Boolean(yes) => Literal::Integer(yes.into()),
-                value => value,
+                (Literal::Text(text), None, Some(Shown::Address)) => ip(text).map(Literal::Address),
+                (Literal::Boolean(yes), ..) => Some(Literal::Integer((*yes).into())),
+                _ => None,
             };
+            *value = read.unwrap_or_else(|| value.clone());
             if is_number && !matches!(value, Literal::Text(_) | Literal::Null) {
                 *value = Literal::Float(value.number());
             }

@@ -72,8 +72,8 @@ use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::{Searcher, SegmentReader};
 
 use query::{
-    FetchedHit, Literal, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey,
-    SortValue, Stopped, compare_hits, keep_first_of_group,
+    FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey, Stopped,
+    compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -190,13 +190,6 @@ impl Execution<'_> {
     fn counted(&self, total: u64, stopped_early: bool) -> (u64, bool) {
         let (total, more) = self.request.track_total_hits.of(total);
         (total, more || stopped_early)
-    }
-
-    fn shown_sort(&self, score: f32) -> Vec<SortValue> {
-        match self.request.sort.is_empty() {
-            true => Vec::new(),
-            false => vec![Some(Literal::Float(score.into()))],
-        }
     }
 
     /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.

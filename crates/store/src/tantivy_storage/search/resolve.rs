@@ -239,23 +239,21 @@ impl Resolver<'_> {
     }
 
     fn field(&self, path: &str, query: &FieldQuery) -> Result<Resolved> {
-        let name = match query {
-            FieldQuery::GeoDistance { .. } => Some("geo_distance"),
-            FieldQuery::GeoBoundingBox { .. } => Some("geo_bounding_box"),
-            FieldQuery::GeoPolygons { .. } => Some("geo_shape"),
+        let of_points = match query {
+            FieldQuery::GeoDistance { .. } => Some(("geo_distance", &false)),
+            FieldQuery::GeoBoundingBox { ignore_unmapped, .. } => {
+                Some(("geo_bounding_box", ignore_unmapped))
+            }
+            FieldQuery::GeoPolygons { ignore_unmapped, .. } => Some(("geo_shape", ignore_unmapped)),
             _ => None,
         };
-        match (name, self.mapping.field(path).map(|mapped| mapped.kind)) {
-            (None, _) | (Some(_), Some(FieldType::GeoPoint)) => {}
+        match (of_points, self.mapping.field(path).map(|mapped| mapped.kind)) {
+            (None, _) | (_, Some(FieldType::GeoPoint)) => {}
+            (Some((_, true)), None) => return Ok(nothing()),
             (Some(_), None) => {
-                if let FieldQuery::GeoBoundingBox { ignore_unmapped: true, .. }
-                | FieldQuery::GeoPolygons { ignore_unmapped: true, .. } = query
-                {
-                    return Ok(nothing());
-                }
                 return Err(unfit(format!("failed to find geo field [{path}]")).into());
             }
-            (Some(name), Some(kind)) => {
+            (Some((name, _)), Some(kind)) => {
                 let kind = kind.name();
                 let reason =
                     format!("Field [{path}] is of unsupported type [{kind}] for [{name}] query");

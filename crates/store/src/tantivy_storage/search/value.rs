@@ -113,14 +113,13 @@ const LONG_END: f64 = 9_223_372_036_854_775_808.0;
 
 /// A whole number exactly, or the number that it is not.
 fn long(path: &str, literal: &Literal) -> Result<Result<i64, f64>, SearchError> {
-    match literal {
-        Literal::Integer(number) => return Ok(Ok(*number)),
-        Literal::Text(text) => {
-            if let Ok(number) = text.trim().parse() {
-                return Ok(Ok(number));
-            }
-        }
-        _ => {}
+    let exact = match literal {
+        Literal::Integer(number) => Some(*number),
+        Literal::Text(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    if let Some(number) = exact {
+        return Ok(Ok(number));
     }
     let number = double(path, literal)?;
     let whole = number.fract() == 0.0 && (-LONG_END..LONG_END).contains(&number);
@@ -241,6 +240,8 @@ pub(super) fn range(
 ) -> Result<Bounds, SearchError> {
     let bound = |end: Option<&RangeEnd>, is_lower: bool| -> Result<_, SearchError> {
         let Some(RangeEnd { value, included }) = end else { return Ok(Bound::Unbounded) };
+        let ending =
+            |value| if *included { Bound::Included(value) } else { Bound::Excluded(value) };
         if mapped.kind == FieldType::Ip && value.text().contains('/') {
             let text = value.text();
             return Err(unfit(format!(
@@ -249,8 +250,7 @@ pub(super) fn range(
         }
         if mapped.kind == FieldType::HalfFloat {
             // Its ends need not be numbers of 16 bits.
-            let end = Literal::Float(half(path, mapped, value)?);
-            return Ok(if *included { Bound::Included(end) } else { Bound::Excluded(end) });
+            return Ok(ending(Literal::Float(half(path, mapped, value)?)));
         }
         if mapped.kind == FieldType::ScaledFloat {
             // Its ends need not be steps.
@@ -267,8 +267,7 @@ pub(super) fn range(
             return Ok(between_whole(double(path, value)?, is_lower));
         };
         // Beyond a day is beyond its last moment; up to a day, up to its last moment.
-        let value = if is_lower == *included { first } else { last };
-        Ok(if *included { Bound::Included(value) } else { Bound::Excluded(value) })
+        Ok(ending(if is_lower == *included { first } else { last }))
     };
     Ok((bound(lower, true)?, bound(upper, false)?))
 }
