@@ -194,13 +194,13 @@ fn math_number(digits: &[u8]) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::value::iso;
 
-    pub(super) fn at(text: &str) -> i64 {
+    pub(crate) fn at(text: &str) -> i64 {
         iso(text).unwrap().ms
     }
 

@@ -293,6 +293,16 @@ impl AutoHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::date::tests::at as ms;
+
+    fn at(text: &str) -> f64 {
+        ms(text) as f64
+    }
+
+    fn of_zone(zone: &str, interval: Interval) -> Histogram {
+        let zone = Zone::try_from(zone.to_owned()).unwrap();
+        Histogram { interval, zone, ..auto(1).at(0) }
+    }
 
     fn auto(buckets: usize) -> AutoHistogram {
         AutoHistogram { buckets, least: 0, zone: Zone::default(), format: None }
@@ -307,8 +317,6 @@ mod tests {
 
     #[test]
     fn a_bucket_begins_where_clocks_showed_its_start() {
-        let zone = Zone::try_from("Europe/Paris".to_owned()).unwrap();
-        let at = |text: &str| crate::value::iso(text).unwrap().ms as f64;
         for (minutes, value, start, next) in [
             // On 31 March clocks went from 2 to 3, on 27 October from 3 to 2: at 1 in UTC.
             (720.0, "2024-03-31T00:30:00Z", "2024-03-30T23:00:00Z", "2024-03-31T10:00:00Z"),
@@ -320,13 +328,12 @@ mod tests {
             (60.0, "2024-03-31T01:30:00Z", "2024-03-31T01:00:00Z", "2024-03-31T02:00:00Z"),
             (45.0, "2024-10-27T01:10:00Z", "2024-10-27T00:15:00Z", "2024-10-27T02:00:00Z"),
         ] {
-            let (interval, zone) = (Interval::Fixed(minutes * 60_000.0), zone.clone());
-            let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+            let histogram = of_zone("Europe/Paris", Interval::Fixed(minutes * 60_000.0));
             assert_eq!(histogram.start(at(value)), at(start), "{minutes} {value}");
             assert_eq!(histogram.next(at(start)), at(next), "{minutes} {value}");
         }
         // Between 2 and 3 there is no start: clocks never showed 02:40.
-        let histogram = Histogram { interval: Interval::Fixed(2_400_000.0), zone, ..auto(1).at(0) };
+        let histogram = of_zone("Europe/Paris", Interval::Fixed(2_400_000.0));
         let start = at("2024-03-31T01:00:00Z");
         assert_eq!(histogram.start(at("2024-03-31T01:10:00Z")), start);
         assert_eq!(histogram.next(start), at("2024-03-31T01:20:00Z"));
@@ -334,11 +341,8 @@ mod tests {
 
     #[test]
     fn buckets_lie_one_behind_the_other_where_clocks_are_changed() {
-        let zone = Zone::try_from("Europe/Paris".to_owned()).unwrap();
-        let at = |text: &str| crate::value::iso(text).unwrap().ms as f64;
         for minutes in [7.0, 25.0, 45.0, 50.0, 60.0, 90.0, 120.0, 720.0] {
-            let (interval, zone) = (Interval::Fixed(minutes * 60_000.0), zone.clone());
-            let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+            let histogram = of_zone("Europe/Paris", Interval::Fixed(minutes * 60_000.0));
             for day in ["2024-03-30T20:00:00Z", "2024-10-26T20:00:00Z"] {
                 let mut last = f64::MIN;
                 for minute in 0..720 {
@@ -350,8 +354,7 @@ mod tests {
                 }
             }
         }
-        let (interval, zone) = (Interval::Fixed(7_200_000.0), zone);
-        let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+        let histogram = of_zone("Europe/Paris", Interval::Fixed(7_200_000.0));
         let ends = ["2024-10-27T00:00:00Z", "2024-10-27T01:00:00Z", "2024-10-27T03:00:00Z"];
         let ends = ends.map(at);
         assert_eq!([histogram.end(ends[0]), histogram.end(ends[1])], [ends[1], ends[2]]);
@@ -360,16 +363,13 @@ mod tests {
 
     #[test]
     fn the_bucket_behind_one_that_begins_late_begins_on_time() {
-        let zone = Zone::try_from("America/Sao_Paulo".to_owned()).unwrap();
-        let at = |text: &str| crate::value::iso(text).unwrap().ms as f64;
         // On 4 November clocks went from midnight to 1.
         let late = at("2018-11-04T03:00:00Z");
         for (unit, next) in [
             (CalendarUnit::Day, "2018-11-05T02:00:00Z"),
             (CalendarUnit::Hour, "2018-11-04T04:00:00Z"),
         ] {
-            let (interval, zone) = (Interval::Calendar(unit), zone.clone());
-            let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+            let histogram = of_zone("America/Sao_Paulo", Interval::Calendar(unit));
             assert_eq!(histogram.start(late), late);
             assert_eq!(histogram.next(late), at(next));
         }
@@ -411,7 +411,7 @@ mod tests {
         );
         let (buckets, width) = settled(&auto(3), &[0, 400 * DAY_MS, 900 * DAY_MS]);
         assert_eq!((buckets.len(), width.as_str()), (3, "1y"));
-        let new_year = crate::value::iso("2020-01-01").unwrap().ms;
+        let new_year = ms("2020-01-01");
         let leap: Vec<i64> = (0..366).map(|day| new_year + day * DAY_MS).collect();
         let (buckets, width) = settled(&auto(12), &leap);
         assert_eq!((buckets.len(), buckets[1].1, width.as_str()), (12, 29, "1M"));

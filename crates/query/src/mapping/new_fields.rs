@@ -211,42 +211,30 @@ mod tests {
     #[test]
     fn a_field_has_the_type_of_its_first_value() {
         let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
-        let long = json!({"type": "long"});
-        for (value, expected) in [
-            ("1", long.clone()),
-            ("-5", long.clone()),
-            ("-0", long.clone()),
-            ("[ -0, 2]", long.clone()),
-            ("[0.5, 1.0, null]", json!({"type": "float"})),
-            ("[-0.0, 1.5, -0e1, \n-1e19]", json!({"type": "float"})),
-            ("[-0, -0 ,\n-0]", long.clone()),
-            ("-0.0", json!({"type": "float"})),
-            ("-0e0", json!({"type": "float"})),
-            ("1.0", json!({"type": "float"})),
-            ("1e20", json!({"type": "float"})),
-            ("100000000000000000000.0", json!({"type": "float"})),
-            ("true", json!({"type": "boolean"})),
-            ("\"word\"", text.clone()),
-            ("\"\"", text.clone()),
-            ("\"12\"", text.clone()),
-            ("\"2020\"", text.clone()),
-            ("\"2020-05\"", json!({"type": "date"})),
-            ("\"2020-05-06\"", json!({"type": "date"})),
-            ("\"2020-05-06T07:08:09.123+02:00\"", json!({"type": "date"})),
-            ("\"2020-02-30\"", text.clone()),
-            ("\"2020-05-06 07:08:09\"", text.clone()),
-            ("\"20-05-06\"", text.clone()),
-            ("\"2020/05/06\"", json!({"type": "date", "format": FOUND_DATES})),
-            ("\"2020/05/06 07:08:09\"", json!({"type": "date", "format": FOUND_DATES})),
-            ("[null, [], [3]]", long.clone()),
-            ("{}", json!({"type": "object"})),
+        let found_date = json!({"type": "date", "format": FOUND_DATES});
+        let texts = [
+            r#""word""#, r#""""#, r#""12""#, r#""2020""#, r#""2020-02-30""#,
+            r#""2020-05-06 07:08:09""#, r#""20-05-06""#,
+        ];
+        let floats = [
+            "[0.5, 1.0, null]", "[-0.0, 1.5, -0e1, \n-1e19]", "-0.0", "-0e0", "1.0", "1e20",
+            "100000000000000000000.0",
+        ];
+        let longs = ["1", "-5", "-0", "[ -0, 2]", "[-0, -0 ,\n-0]", "[null, [], [3]]"];
+        let dates = [r#""2020-05""#, r#""2020-05-06""#, r#""2020-05-06T07:08:09.123+02:00""#];
+        for (expected, values) in [
+            (&text, &texts[..]),
+            (&json!({"type": "float"}), &floats),
+            (&json!({"type": "long"}), &longs),
+            (&json!({"type": "date"}), &dates),
+            (&found_date, &[r#""2020/05/06""#, r#""2020/05/06 07:08:09""#]),
+            (&json!({"type": "boolean"}), &["true"]),
+            (&json!({"type": "object"}), &["{}"]),
         ] {
-            let source = format!("{{\"f\":{value}}}");
-            assert_eq!(
-                brings(json!({}), &source),
-                json!({"properties": {"f": expected}}),
-                "{source}"
-            );
+            for value in values {
+                let found = brings(json!({}), &format!("{{\"f\":{value}}}"));
+                assert_eq!(found, json!({"properties": {"f": expected}}), "{value}");
+            }
         }
         for nothing in ["null", "[]", "[null,[]]"] {
             assert_eq!(brings(json!({}), &format!("{{\"f\":{nothing}}}")), Json::Null);
@@ -312,50 +300,49 @@ mod tests {
 
     #[test]
     fn a_document_that_does_not_fit_adds_nothing() {
+        let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
+        let many = format!("{{\"{}\":1}}", ["a"; 50_000].join("."));
+        let deep = format!("{}1{}", "{\"a\":".repeat(21), "}".repeat(21));
+        let documents = [
+            (r#"{"l":"x","new":1}"#, Err("[x] is no value for field [l] of type [long]")),
+            (r#"{"x":[1,"word"]}"#, Err("mapper [x] cannot be changed from type [long] to [text]")),
+            (r#"{"x":"word"}"#, Ok(Some(json!({"properties": {"x": text}})))),
+            (r#"{"x":5,"y":5}"#, Ok(Some(json!({"properties": {"y": {"type": "long"}}})))),
+            (r#"{"y":"word","z":1}"#, Err("[word] is no value for field [y] of type [long]")),
+            (
+                r#"{"x.y":1}"#,
+                Err("Existing mapping for [x] must be of type object but found [text]"),
+            ),
+            (
+                r#"{"l.m":1}"#,
+                Err("Existing mapping for [l] must be of type object but found [long]"),
+            ),
+            (r#"{"":1}"#, Err("field name cannot be an empty string")),
+            (r#"{"a..b":1}"#, Err("makes object resolution ambiguous: [a..b]")),
+            (r#"{"_id":"x"}"#, Err("metadata field")),
+            (r#"{"big":18446744073709551615}"#, Err("is no value for field [big] of type [long]")),
+            (r#"{"y":[null]}"#, Ok(None)),
+            (r#"{"-x":1}"#, Err("does not begin with")),
+            (r#"{"a\u0000b":1}"#, Err("control characters")),
+            (&many, Err("Limit of mapping depth [20] has been exceeded")),
+            (&deep, Err("Limit of mapping depth [20] has been exceeded")),
+            (
+                r#"{"huge":-100000000000000000000}"#,
+                Err("is no value for field [huge] of type [long]"),
+            ),
+        ];
         let said = met(
             json!({"properties": {"l": {"type": "long"}}}),
-            &[
-                r#"{"l":"x","new":1}"#,
-                r#"{"x":[1,"word"]}"#,
-                r#"{"x":"word"}"#,
-                r#"{"x":5,"y":5}"#,
-                r#"{"y":"word","z":1}"#,
-                r#"{"x.y":1}"#,
-                r#"{"l.m":1}"#,
-                r#"{"":1}"#,
-                r#"{"a..b":1}"#,
-                r#"{"_id":"x"}"#,
-                r#"{"big":18446744073709551615}"#,
-                r#"{"y":[null]}"#,
-                r#"{"-x":1}"#,
-                r#"{"a\u0000b":1}"#,
-                &format!("{{\"{}\":1}}", ["a"; 50_000].join(".")),
-                &format!("{}1{}", "{\"a\":".repeat(21), "}".repeat(21)),
-                r#"{"huge":-100000000000000000000}"#,
-            ],
+            &documents.each_ref().map(|(source, _)| *source),
         );
-        let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
-        assert_eq!(said[2], Ok(Some(json!({"properties": {"x": text}}))));
-        assert_eq!(said[3], Ok(Some(json!({"properties": {"y": {"type": "long"}}}))));
-        assert_eq!(said[11], Ok(None));
-        for (at, why) in [
-            (0, "[x] is no value for field [l] of type [long]"),
-            (1, "mapper [x] cannot be changed from type [long] to [text]"),
-            (4, "[word] is no value for field [y] of type [long]"),
-            (5, "Existing mapping for [x] must be of type object but found [text]"),
-            (6, "Existing mapping for [l] must be of type object but found [long]"),
-            (7, "field name cannot be an empty string"),
-            (8, "makes object resolution ambiguous: [a..b]"),
-            (9, "metadata field"),
-            (10, "is no value for field [big] of type [long]"),
-            (12, "does not begin with"),
-            (13, "control characters"),
-            (14, "Limit of mapping depth [20] has been exceeded"),
-            (15, "Limit of mapping depth [20] has been exceeded"),
-            (16, "is no value for field [huge] of type [long]"),
-        ] {
-            let refused = said[at].as_ref().unwrap_err();
-            assert!(refused.contains(why), "{at}: {refused}");
+        for ((source, expected), said) in documents.into_iter().zip(said) {
+            match expected {
+                Ok(_) => assert_eq!(said, expected.map_err(str::to_owned), "{source}"),
+                Err(why) => {
+                    let refused = said.unwrap_err();
+                    assert!(refused.contains(why), "{source}: {refused}");
+                }
+            }
         }
     }
 

@@ -101,6 +101,7 @@ mod tests {
     use crate::SearchErrorKind;
     use crate::highlight::Highlighter;
     use crate::parse::parse_search;
+    use crate::parse::tests::pairs;
 
     fn parsed(highlight: &str) -> Result<Highlight> {
         parse_search(format!("{{\"highlight\":{highlight}}}").as_bytes()).map(|of| of.highlight)
@@ -150,30 +151,25 @@ mod tests {
 
     #[test]
     fn what_is_not_done_is_refused_by_its_name() {
-        for (body, part) in [
-            (
-                r#"{"fields":{"a":{"type":"fvh"}}}"#,
-                "type [fvh] is not supported by this engine; send unified or plain",
-            ),
-            (r#"{"type":"semantic","fields":{}}"#, "type [semantic]"),
-            (
-                r#"{"tags_schema":"styled","fields":{}}"#,
-                "[tags_schema] of [highlight] is not supported",
-            ),
-            (r#"{"fields":{"a":{"matched_fields":["b"]}}}"#, "[matched_fields]"),
-            (r#"{"fields":{"a":{"encoder":"html"}}}"#, "does not support [encoder]"),
-            (r#"{"fields":{"a":{"fragment_sise":1}}}"#, "did you mean \"fragment_size\"?"),
-            (r#"{"fragment_size":-1}"#, "cannot be negative"),
-            (r#"{"fragment_size":2147483648}"#, "[fragment_size] is 2147483647 at most"),
-            (r#"{"order":"random"}"#, "order [random]"),
-            (r#"{"encoder":"xml"}"#, "encoder [xml]"),
-            (r#"{"pre_tags":["<b>"]}"#, "post_tags are not set"),
-            (r#"{"pre_tags":[],"post_tags":[]}"#, "[pre_tags] is a tag"),
-            (r#"{"fields":["a"]}"#, "[fields] is an object"),
-            (r#"{"fields":[{"a":{},"b":{}}]}"#, "objects with one field each"),
-            (r#"{"fields":{"a":7}}"#, "[highlight] is an object"),
-            (r#"{"highlight_query":{"mtch":{}}}"#, "did you mean \"match\"?"),
-        ] {
+        const REFUSED: &str = r#"
+            {"fields":{"a":{"type":"fvh"}}} => type [fvh] is not supported by this engine; send unified or plain
+            {"type":"semantic","fields":{}} => type [semantic]
+            {"tags_schema":"styled","fields":{}} => [tags_schema] of [highlight] is not supported
+            {"fields":{"a":{"matched_fields":["b"]}}} => [matched_fields]
+            {"fields":{"a":{"encoder":"html"}}} => does not support [encoder]
+            {"fields":{"a":{"fragment_sise":1}}} => did you mean "fragment_size"?
+            {"fragment_size":-1} => cannot be negative
+            {"fragment_size":2147483648} => [fragment_size] is 2147483647 at most
+            {"order":"random"} => order [random]
+            {"encoder":"xml"} => encoder [xml]
+            {"pre_tags":["<b>"]} => post_tags are not set
+            {"pre_tags":[],"post_tags":[]} => [pre_tags] is a tag
+            {"fields":["a"]} => [fields] is an object
+            {"fields":[{"a":{},"b":{}}]} => objects with one field each
+            {"fields":{"a":7}} => [highlight] is an object
+            {"highlight_query":{"mtch":{}}} => did you mean "match"?
+        "#;
+        for (body, part) in pairs(REFUSED) {
             let error = parsed(body).unwrap_err();
             assert!(error.reason.contains(part), "{body}: {}", error.reason);
             assert!(error.at.is_some_and(|at| at.column > 1), "{body}: {:?}", error.at);

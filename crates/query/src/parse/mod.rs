@@ -184,7 +184,7 @@ mod tests {
     use crate::Spot;
 
     /// The two sides of each line.
-    fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| line.split_once(" => ").expect("a body, and what is said of it"))
     }
