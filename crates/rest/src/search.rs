@@ -175,23 +175,16 @@ pub(super) fn refuse(query: &Query) -> Result<()> {
     match query.get("search_type") {
         None | Some("" | "query_then_fetch") => Ok(()),
         Some(other) => {
-            let what = format!("search_type [{other}]");
-            Err(not_supported(
-                &what,
-                "send query_then_fetch, which scores each shard by its own statistics",
-            ))
+            let instead = "send query_then_fetch, which scores each shard by its own statistics";
+            Err(not_supported(&format!("search_type [{other}]"), instead))
         }
     }
 }
 
 /// Parameters of the path stand above the body; as in the field its keys of the order follow those of the body.
 fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
-    if let Some(from) = query.number("from")? {
-        request.from = from;
-    }
-    if let Some(size) = query.number("size")? {
-        request.size = size;
-    }
+    request.from = query.number("from")?.unwrap_or(request.from);
+    request.size = query.number("size")?.unwrap_or(request.size);
     if let Some(text) = query.get("sort") {
         request.sort.extend(parse_sort(text)?);
     }
