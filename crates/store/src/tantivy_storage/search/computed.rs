@@ -41,8 +41,8 @@ pub(super) enum Reading {
     Matches(Arc<Matches>),
     /// A hash: equal values have equal hashes in all segments and copies.
     Hash,
-    /// A number of which [`Computed::precision`] bits are kept. Equal values of a document differ in their last bits,
-    /// so that they count as several.
+    /// A number, of fewer bits where values are many. Equal values of a document differ in their last bits, so that
+    /// they count as several.
     Sample,
 }
 
@@ -132,7 +132,7 @@ impl Matches {
     }
 }
 
-/// Segments with more values than this are sampled with [`SAMPLE_BITS`].
+/// Of segments with more values than this [`DROPPED_BITS`] of each value are dropped.
 const EXACT_VALUES: u32 = 1 << 16;
 /// Bits of a double that are dropped where values are many: what is left has a relative error of 1/16384.
 const DROPPED_BITS: u32 = 38;
