@@ -204,6 +204,12 @@ pub(crate) mod tests {
         iso(text).unwrap().ms
     }
 
+    /// What a text of a query says in a zone at a moment, rounded up or down.
+    fn resolved(zone: &str, now: &str, text: &str, up: bool) -> Result<i64, String> {
+        let (format, zone) = (DateFormat::default(), Zone::try_from(zone.to_owned()).unwrap());
+        DateContext { format: &format, now_ms: at(now), zone: &zone }.resolve(text, up)
+    }
+
     #[test]
     fn units_begin_where_calendars_say() {
         let moment = at("2024-08-15T13:47:11.250Z");
@@ -231,8 +237,7 @@ pub(crate) mod tests {
 
     #[test]
     fn reads_dates_of_queries() {
-        let (iso, utc) = (DateFormat::default(), Zone::default());
-        let context = DateContext { format: &iso, now_ms: at("2024-02-29T12:00:00Z"), zone: &utc };
+        let utc = |text: &str, up| resolved("UTC", "2024-02-29T12:00:00Z", text, up);
         for (text, down, up) in [
             ("2015-01-01", "2015-01-01", "2015-01-01T23:59:59.999Z"),
             ("2015-01", "2015-01-01", "2015-01-01T23:59:59.999Z"),
@@ -243,25 +248,22 @@ pub(crate) mod tests {
             ("2015-01-31||+1M/M", "2015-02-01", "2015-02-28T23:59:59.999Z"),
             ("now+1h-30m", "2024-02-29T12:30:00Z", "2024-02-29T12:30:00Z"),
         ] {
-            assert_eq!(context.resolve(text, false), Ok(at(down)), "{text}");
-            assert_eq!(context.resolve(text, true), Ok(at(up)), "{text}");
+            assert_eq!(utc(text, false), Ok(at(down)), "{text}");
+            assert_eq!(utc(text, true), Ok(at(up)), "{text}");
         }
         for bad in ["yesterday", "now-", "now-1", "now/2d", "2015-01-01||+1x", "now-1d/"] {
-            assert!(context.resolve(bad, false).is_err(), "{bad}");
+            assert!(utc(bad, false).is_err(), "{bad}");
         }
-        let zone = Zone::try_from("+02:00".to_owned()).unwrap();
-        let east = DateContext { zone: &zone, ..context };
-        assert_eq!(east.resolve("1711843200000", false), Ok(1_711_836_000_000));
-        assert_eq!(east.resolve("1711843200000||+1h", true), Ok(1_711_839_600_000));
-        assert_eq!(context.resolve("1711843200000", true), Ok(1_711_843_200_000));
-        assert_eq!(east.resolve("2015-01-01", false), Ok(at("2014-12-31T22:00:00Z")));
-        assert_eq!(east.resolve("2015-01-01T00:00:00Z", false), Ok(at("2015-01-01")));
+        assert_eq!(utc("1711843200000", true), Ok(1_711_843_200_000));
+        let east = |text: &str, up| resolved("+02:00", "2024-02-29T12:00:00Z", text, up);
+        assert_eq!(east("1711843200000", false), Ok(1_711_836_000_000));
+        assert_eq!(east("1711843200000||+1h", true), Ok(1_711_839_600_000));
+        assert_eq!(east("2015-01-01", false), Ok(at("2014-12-31T22:00:00Z")));
+        assert_eq!(east("2015-01-01T00:00:00Z", false), Ok(at("2015-01-01")));
     }
 
     #[test]
     fn math_counts_the_days_of_the_zone() {
-        let (iso, utc) = (DateFormat::default(), Zone::default());
-        let context = DateContext { format: &iso, now_ms: at("2024-10-27T01:30:00Z"), zone: &utc };
         for (zone, text, moment) in [
             ("+02:00", "2015-03-01||+1M", "2015-03-31T22:00:00Z"),
             ("+02:00", "2015-03-01||+1h", "2015-02-28T23:00:00Z"),
@@ -278,9 +280,8 @@ pub(crate) mod tests {
             ("Europe/Paris", "now-1d+1d", "2024-10-27T00:30:00Z"),
             ("Europe/Paris", "now/d", "2024-10-26T22:00:00Z"),
         ] {
-            let zone = Zone::try_from(zone.to_owned()).unwrap();
-            let there = DateContext { zone: &zone, ..context };
-            assert_eq!(there.resolve(text, false), Ok(at(moment)), "{text}");
+            let there = resolved(zone, "2024-10-27T01:30:00Z", text, false);
+            assert_eq!(there, Ok(at(moment)), "{text}");
         }
     }
 
@@ -300,9 +301,7 @@ pub(crate) mod tests {
 
         #[test]
         fn never_panics(text in "(now|2015-01-01)?(\\|\\|)?[-+/0-9smhdwMy]{0,12}", up in any::<bool>()) {
-            let iso = DateFormat::default();
-            let context = DateContext { format: &iso, now_ms: 0, zone: &Zone::default() };
-            let _ = context.resolve(&text, up);
+            let _ = resolved("UTC", "1970-01-01", &text, up);
         }
     }
 }
