@@ -137,38 +137,20 @@ mod tests {
         };
         let backward: Vec<(f64, f64)> = square(4.0, 6.0).into_iter().rev().collect();
         let with_hole = Polygon::new(vec![square(0.0, 10.0), backward]).unwrap();
-        for (point, held) in [
-            ((1.0, 2.0), true),
-            ((5.0, 1.0), true),
-            ((5.0, 5.0), false),
-            ((5.0, 9.0), true),
-            ((5.0, 11.0), false),
-            ((5.0, -1.0), false),
-            ((11.0, 5.0), false),
-            ((-1.0, 5.0), false),
-            ((0.0, 5.0), true),
-            ((10.0, 10.0), true),
-            ((4.0, 2.0), true),
-            ((10.0, -1.0), false),
-            ((0.0, 11.0), false),
-        ] {
-            assert_eq!(with_hole.holds(point), held, "{point:?}");
-        }
         assert_eq!(with_hole.points(), 10);
-        // A diamond: rays through its corners.
-        let diamond =
-            Polygon::new(vec![vec![(0.0, 5.0), (5.0, 10.0), (10.0, 5.0), (5.0, 0.0), (0.0, 5.0)]])
-                .unwrap();
-        for (point, held) in [
-            ((5.0, 5.0), true),
-            ((5.0, -1.0), false),
-            ((0.0, 0.0), false),
-            ((1.0, 1.0), false),
-            ((9.0, 5.0), true),
-            ((9.0, 9.0), false),
-            ((10.0, 1.0), false),
+        let corners = vec![(0.0, 5.0), (5.0, 10.0), (10.0, 5.0), (5.0, 0.0), (0.0, 5.0)];
+        let diamond = Polygon::new(vec![corners]).unwrap();
+        for (polygon, points, held) in [
+            (&with_hole, "1,2 5,1 5,9 0,5 10,10 4,2", true),
+            (&with_hole, "5,5 5,11 5,-1 11,5 -1,5 10,-1 0,11", false),
+            // Rays through its corners.
+            (&diamond, "5,5 9,5", true),
+            (&diamond, "5,-1 0,0 1,1 9,9 10,1", false),
         ] {
-            assert_eq!(diamond.holds(point), held, "{point:?}");
+            for point in points.split(' ') {
+                let read = crate::value::point(point).unwrap();
+                assert_eq!(polygon.holds(read), held, "{polygon:?}: {point}");
+            }
         }
         assert_eq!(Polygon::new(vec![square(-95.0, 95.0)]), None);
         assert_eq!(Polygon::new(Vec::new()), None);

@@ -140,20 +140,8 @@ mod tests {
 
     #[test]
     fn a_distance_is_as_many_letters_as_in_the_field() {
-        for (meters, letters) in [
-            (1e8, 1),
-            (1e7, 1),
-            (5e6, 2),
-            (1e6, 3),
-            (1e3, 7),
-            (100.0, 8),
-            (10.0, 9),
-            (1.0, 11),
-            (0.1, 12),
-            (0.01, 13),
-        ] {
-            assert_eq!(letters_within(meters), letters, "{meters}");
-        }
+        let meters = [1e8, 1e7, 5e6, 1e6, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01];
+        assert_eq!(meters.map(letters_within), [1, 1, 2, 3, 7, 8, 9, 11, 12, 13]);
         assert!(letters_within(0.0) > MAX_LETTERS);
     }
 
