@@ -307,11 +307,12 @@ impl LocalShard {
     }
 
     /// Writes the copy's metadata to the disk. From now on a later start takes the directory for a copy, of this term.
+    /// Fails where the copy is not open: its files may be gone, and nobody could say whose those are that come there.
     pub(crate) async fn write_metadata(&self, disk: &NodeDisk) -> Result<()> {
         let metadata = CopyMetadata {
             allocation_id: self.allocation_id.clone(),
             primary_term: self.term(),
-            history_uuid: self.store().ok().map(|store| store.history_uuid().to_owned()),
+            history_uuid: Some(self.store()?.history_uuid().to_owned()),
             begins: None,
         };
         self.put_metadata(disk, &metadata).await
@@ -463,6 +464,18 @@ mod tests {
         apply(changed, 0, Event::DeleteIndex { index: shard.index_id() }).unwrap();
         apply(changed, 0, create()).unwrap();
         assert!(state.shard("a", 0).is_some() && shard.routing(&state).is_none());
+    }
+
+    /// A promotion may be settled beside its copy's removal.
+    #[test]
+    fn a_copy_that_is_not_open_is_not_signed() {
+        world::real_world::run(7, |env| async move {
+            let (_, shard) = one_index();
+            let dir = tempfile::tempdir().unwrap();
+            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+            shard.write_metadata(&disk).await.unwrap_err();
+            assert_eq!(shard.read_metadata(&disk).await.unwrap(), None);
+        });
     }
 
     #[test]
