@@ -10,6 +10,7 @@ use super::session_opening::{PrefetchedChunks, Wanted};
 use super::source_session::{SourceSession, TransferError};
 use super::target::Recovery;
 use super::transfer::WAITS_FOR_ANSWER;
+use crate::core::warn;
 use crate::planted;
 use crate::replication::{set_leases, take_newer_leases};
 use crate::shard::Stage;
@@ -46,7 +47,15 @@ impl Recovery {
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
         let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
         let Ok((mapping, options)) = self.options() else { return Ok(None) };
-        let Ok(store) = self.open_here(&mapping, &options).await else { return Ok(None) };
+        let store = match self.open_here(&mapping, &options).await {
+            Ok(store) => store,
+            Err(error) => {
+                let core = &self.service.core;
+                let words = format!("{error}; the primary is asked for the files of this copy");
+                warn(&core.env, core.name(), &words);
+                return Ok(None);
+            }
+        };
         let meta = self.shard.meta(&self.service.core.state());
         let is_known = meta.is_some_and(|meta| meta.knows_its_checkpoints())
             && store.max_seq_no() <= store.global_checkpoint();

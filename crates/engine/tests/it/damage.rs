@@ -24,6 +24,7 @@ testbed::both_worlds!(
     a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it,
     leases_that_cannot_be_read_now_are_not_taken_for_none,
     a_copy_that_cannot_be_read_now_is_not_replaced,
+    a_damaged_copy_is_replaced_and_that_is_said,
     a_recovery_whose_reads_panic_says_so_and_is_tried_again,
     what_an_index_was_goes_at_the_next_start_where_its_copies_are_gone,
     a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing,
@@ -59,6 +60,10 @@ fn remove_states(dirs: &[PathBuf]) {
 /// What the nodes of this process warned of.
 static WARNED: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
 
+fn note_warnings() {
+    engine::core::print_warnings_with(|words| WARNED.lock().unwrap().push(words.to_owned()));
+}
+
 async fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to(env: Env) {
     let mut c = Cluster::start(&env, "c", 2).await;
     for index in ["kept", "unwanted"] {
@@ -68,7 +73,7 @@ async fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told
     let uuid = |c: &Cluster, index: &str| c.any().state().indices[index].uuid.clone();
     let (kept, unwanted) = (uuid(&c, "kept"), uuid(&c, "unwanted"));
     let digests = c.digests("kept").await;
-    engine::core::print_warnings_with(|words| WARNED.lock().unwrap().push(words.to_owned()));
+    note_warnings();
     restart(&mut c, remove_states).await;
     eventually(&env, "it is said that what is here is dangling", async || {
         let warned = WARNED.lock().unwrap().join("\n");
@@ -211,6 +216,22 @@ async fn a_copy_that_cannot_be_read_now_is_not_replaced(env: Env) {
     c.post("/_cluster/reroute?retry_failed=true").await;
     c.green("a").await;
     assert_eq!(c.digests("a").await, digests);
+}
+
+async fn a_damaged_copy_is_replaced_and_that_is_said(env: Env) {
+    let mut c = Cluster::holding(&env, "replaced", 2, ("a", 1, 1), 50).await;
+    c.post("/a/_flush").await;
+    let digests = c.digests("a").await;
+    let copy = c.copy_dir(1, &c.any().state().indices["a"].uuid, 0);
+    note_warnings();
+    c.stop_node(1).await;
+    let file = store::damage_largest_file(&env, &copy).await.unwrap();
+    c.start_node(1).await;
+    c.green("a").await;
+    assert_eq!(c.digests("a").await, digests);
+    let warned = WARNED.lock().unwrap().clone();
+    let is_it = |line: &String| line.starts_with("[replaced-1] ") && line.contains(&file);
+    assert!(warned.iter().any(is_it), "{warned:?}");
 }
 
 /// In a process of a library, which goes on; one that is a node's own ends.
