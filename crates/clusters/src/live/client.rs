@@ -19,8 +19,9 @@ use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
 use crate::http::{Address, Exchange, Failure, HttpClient, LiveOptions, is_idempotent};
 use crate::{Answer, Error, Result};
 
-/// All questions of one look together may be asked in vain for so many times as long as one answer may take.
-const ANSWERS_A_LOOK: u32 = 3;
+/// All questions of one look together may be asked in vain for so many times as long as one answer may take, and so may
+/// all hosts for one answer.
+const ANSWERS_IN_VAIN: u32 = 3;
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Hosts that are asked at once whether they are there: each takes a connection.
@@ -147,16 +148,14 @@ impl LiveClient {
     /// is slow but answers is heard out.
     pub fn begin_look(&self) -> LookUnderWay {
         self.longest.set(Duration::ZERO);
-        self.look_ends.set(Some(self.env.now() + self.timeout.saturating_mul(ANSWERS_A_LOOK)));
+        self.look_ends.set(Some(self.env.now() + self.timeout.saturating_mul(ANSWERS_IN_VAIN)));
         LookUnderWay(self.look_ends.clone())
     }
 
-    /// How long something may take that could take `limit`: in a look half of what is left of it at most, so that one
-    /// question that hangs leaves time for the others. Whole milliseconds, as a transcript has them.
+    /// How long something may take that could take `limit`.
     fn within_look(&self, limit: Duration) -> Duration {
-        let Some(ends) = self.look_ends.get() else { return limit };
-        let left_ms = (ends - self.env.now()).as_millis() / 2;
-        limit.min(Duration::from_millis(u64::try_from(left_ms).unwrap_or(u64::MAX)))
+        let ends = self.look_ends.get();
+        ends.map_or(limit, |ends| within_half(limit, ends - self.env.now()))
     }
 
     /// How it was told to reach the cluster.
@@ -267,11 +266,13 @@ impl LiveClient {
         path: &str,
         body: Bytes,
     ) -> Result<Bytes> {
-        let mut tried = Vec::new();
+        let (mut left, mut tried) = (limit.saturating_mul(ANSWERS_IN_VAIN), Vec::new());
         for _ in 0..self.hosts.len() {
             let index = self.current.get() % self.hosts.len();
+            let (limit, began) = (within_half(limit, left), self.env.now());
             match self.with_retries(limit, index, method, path, body.clone()).await {
                 Err(error) if is_worth_another_host(&error, method, path) => {
+                    left = left.saturating_sub(self.env.now() - began);
                     self.current.set((index + 1) % self.hosts.len());
                     tried.push(error);
                 }
@@ -384,4 +385,11 @@ impl LiveClient {
         };
         (exchanged, took)
     }
+}
+
+/// Half of the time that is left at most, so that one question that hangs leaves time for the others. Whole
+/// milliseconds, as a transcript has them.
+fn within_half(limit: Duration, left: Duration) -> Duration {
+    let half_ms = left.as_millis() / 2;
+    limit.min(Duration::from_millis(u64::try_from(half_ms).unwrap_or(u64::MAX)))
 }

@@ -57,6 +57,28 @@ fn an_answer_is_waited_for_as_long_as_whoever_asks_wants() {
     });
 }
 
+/// One after another is asked. Without a bound eight of them would take eight times as long as one.
+#[test]
+fn all_hosts_that_hang_take_three_times_as_long_as_one_answer_may() {
+    world::virtual_world::run(1, async |env| {
+        let (mut hosts, mut nodes) = (Vec::new(), Vec::new());
+        for number in 0..8 {
+            let answer = move |_: &str| (number == 7).then_some((200, ANSWER));
+            let (address, node) =
+                host(&env, &format!("n{number}"), |_| Duration::ZERO, answer).await;
+            hosts.push(address);
+            nodes.push(node);
+        }
+        let addresses = Address::parse_all(hosts.iter().map(String::as_str)).unwrap();
+        let patience = 100 * QUICK;
+        let client = LiveClient::new(&env, &LiveOptions::anonymous(addresses, patience)).unwrap();
+        let began = env.now();
+        assert_eq!(client.get("/").await.unwrap()["cluster_name"], "c", "the last one answers");
+        let took = env.now() - began;
+        assert!(took > 2 * patience && took <= 3 * patience, "{took:?}");
+    });
+}
+
 #[test]
 fn an_index_that_others_make_is_in_the_journal() {
     world::virtual_world::run(1, async |env| {
