@@ -5,6 +5,7 @@
 //! same host must answer each time.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -81,16 +82,21 @@ pub(super) async fn measure(
 /// pair measured whole.
 fn hosts(client: &LiveClient, seen: &Observation) -> Vec<usize> {
     let active = seen.recoveries.iter().filter(|recovery| !recovery.ended);
-    let ends: BTreeSet<&str> =
-        active.flat_map(|one| [one.source.as_deref(), one.target.as_deref()]).flatten().collect();
-    let is_end = |host: &usize| {
-        let name = client.hosts()[*host].host.split('.').next();
-        name.is_some_and(|name| ends.contains(name))
-    };
+    let ends = active.flat_map(|one| [one.source.as_deref(), one.target.as_deref()]);
+    let ends: BTreeSet<&str> = ends.flatten().map(without_domain).collect();
+    let is_end = |host: &usize| ends.contains(without_domain(&client.hosts()[*host].host));
     let (first, others): (Vec<usize>, Vec<usize>) = (0..client.hosts().len()).partition(is_end);
     let mut asked: Vec<usize> = first.into_iter().chain(others).take(HOSTS_MAX).collect();
     asked.sort_unstable();
     asked
+}
+
+/// A name up to its first dot: of a node and of its host either may have a domain. An address is whole.
+fn without_domain(name: &str) -> &str {
+    match name.parse::<IpAddr>() {
+        Ok(_) => name,
+        Err(_) => name.split('.').next().unwrap_or(name),
+    }
 }
 
 /// The round trip from the node behind a host to another.

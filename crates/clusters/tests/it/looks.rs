@@ -115,12 +115,13 @@ fn a_host_that_is_no_end_of_a_recovery_measures_the_way_to_both() {
     });
 }
 
-/// Of a large cluster many hosts may be given: those that are called as an end of a recovery are among the few asked.
+/// Of a large cluster many hosts may be given: those that are called as an end of a recovery are among the few asked,
+/// be it with a domain, which an address has not.
 #[test]
 fn round_trips_are_measured_from_a_few_hosts() {
     const RECOVERY: &str = r#"{"logs":{"shards":[{"id":0,"type":"PEER","stage":"INDEX","primary":false,
-        "start_time_in_millis":1,"source":{"name":"b"},"target":{"name":"n11"}}]}}"#;
-    const STATS: &str = r#"{"nodes":{"id-b":{"name":"b"},"id-n11":{"name":"n11"}}}"#;
+        "start_time_in_millis":1,"source":{"name":"10"},"target":{"name":"n11.example"}}]}}"#;
+    const STATS: &str = r#"{"nodes":{"id-10":{"name":"10"},"id-n11":{"name":"n11.example"}}}"#;
     world::virtual_world::run(1, async |env| {
         let asked = Rc::new(RefCell::new(BTreeSet::new()));
         let (mut hosts, mut servers) = (Vec::new(), Vec::new());
@@ -136,7 +137,7 @@ fn round_trips_are_measured_from_a_few_hosts() {
                 _ if path.starts_with("/_nodes/") => Some((200, STATS)),
                 _ => Some((404, "{}")),
             };
-            let name = format!("n{number}");
+            let name = if number == 10 { "10.0.0.7".to_owned() } else { format!("n{number}") };
             let (address, server) = host(&env, &name, |_| Duration::ZERO, answer).await;
             hosts.push(address);
             servers.push(server);
