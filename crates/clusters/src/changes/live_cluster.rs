@@ -96,6 +96,15 @@ impl ClusterIdentity {
     }
 }
 
+/// Why nothing is asked of a cluster any more.
+#[derive(Clone)]
+enum Lost {
+    /// Somebody else has the lease by now.
+    Lease { holder: String },
+    /// Another cluster answers by now: a bulk would make its index there, which no journal names.
+    Cluster { found: String },
+}
+
 /// A live cluster that may be changed.
 pub struct LiveCluster {
     pub(crate) client: LiveClient,
@@ -104,8 +113,7 @@ pub struct LiveCluster {
     journal: RefCell<Option<Journal>>,
     /// None before it is taken, and where the cluster keeps none.
     lease: RefCell<Option<Rc<Lease>>>,
-    /// Who has the lease by now, where it was lost.
-    lost_to: RefCell<Option<String>>,
+    lost: RefCell<Option<Lost>>,
     /// Each write that is under way has it, too.
     writes: Rc<()>,
 }
@@ -142,8 +150,8 @@ impl LiveCluster {
         client.before_each_change(journal.stamp());
         end_client.before_each_change(journal.stamp());
         let journal = RefCell::new(Some(journal));
-        let (lease, lost_to) = (RefCell::default(), RefCell::default());
-        LiveCluster { client, end_client, identity, journal, lease, lost_to, writes: Rc::default() }
+        let (lease, lost) = (RefCell::default(), RefCell::default());
+        LiveCluster { client, end_client, identity, journal, lease, lost, writes: Rc::default() }
     }
 
     /// Takes the lease for `holder`: whoever steers would take changes that are made here for somebody else's, and
@@ -167,11 +175,14 @@ impl LiveCluster {
         let renews = async move {
             loop {
                 cluster.client.sleep_until(cluster.client.now() + RENEWED).await;
-                // Where it fails otherwise, that is tried again, and before the next change at the latest.
-                if let Err(Error::Leased { holder }) = lease.renew_in_time(&mut &*cluster).await {
-                    cluster.lost_to.replace(Some(holder));
-                    return;
-                }
+                let lost = match lease.renew_in_time(&mut &*cluster).await {
+                    Err(Error::Leased { holder }) => Lost::Lease { holder },
+                    Err(Error::OtherCluster { found, .. }) => Lost::Cluster { found },
+                    // Where it fails otherwise, that is tried again, and before the next change at the latest.
+                    _ => continue,
+                };
+                cluster.lost.replace(Some(lost));
+                return;
             }
         };
         Ok(Some(env.spawn("lease", renews)))
@@ -183,7 +194,7 @@ impl LiveCluster {
     }
 
     /// Sends a request, after journaling what it changes, and waits for its answer as long as `limit`. Settings are
-    /// changed as long as the lease is held, and nothing is asked any more where it was lost.
+    /// changed as long as the lease is held, and nothing is asked any more where that was lost, or the cluster itself.
     pub(crate) async fn request(
         &self,
         limit: Duration,
@@ -191,8 +202,13 @@ impl LiveCluster {
         path: &str,
         body: Bytes,
     ) -> Result<Answer> {
-        if let Some(holder) = self.lost_to.borrow().clone() {
-            return Err(Error::Leased { holder });
+        match self.lost.borrow().clone() {
+            None => {}
+            Some(Lost::Lease { holder }) => return Err(Error::Leased { holder }),
+            Some(Lost::Cluster { found }) => {
+                let expected = self.identity.uuid.clone();
+                return Err(Error::OtherCluster { expected, found });
+            }
         }
         let mut there = self;
         let lease = self.held().filter(|_| sets(method, path));

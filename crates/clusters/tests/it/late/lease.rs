@@ -215,6 +215,26 @@ fn who_waits_for_another_one_goes_on_once_that_has_ended() {
     });
 }
 
+/// A bulk makes its index where there is none, and is not looked at before it is sent.
+#[test]
+fn a_run_writes_nothing_any_more_once_another_cluster_answers() {
+    on_cluster(|env, cluster| async move {
+        let mut run = run_of(&cluster).await;
+        begin(&mut run).await.unwrap();
+        let is_refused = async || {
+            let answer = run.request("leader", "POST", "/narrows-1/_bulk", Bytes::new()).await;
+            matches!(answer, Err(Error::OtherCluster { .. }))
+        };
+        assert!(!is_refused().await);
+        cluster.manager.borrow_mut().is_another = true;
+        cluster.manager.borrow_mut().set.remove(LEASE);
+        env.sleep(2 * LEASE_RENEWED).await;
+        assert!(is_refused().await);
+        cluster.manager.borrow_mut().is_another = false;
+        run.stop().await;
+    });
+}
+
 #[test]
 fn a_run_that_has_lost_the_lease_changes_nothing_any_more() {
     on_cluster(|env, cluster| async move {
