@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::Asker;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
 use crate::track::{PointInTime, Request};
@@ -62,16 +63,17 @@ impl Points {
             (Some(PointInTime::Opens(_)), None) => {
                 return Err("the answer has no id of a point in time".to_owned());
             }
-            (Some(PointInTime::Closes(name)), _) => {
-                let is_ended = |open: &Open| open.client == client && open.name == *name;
-                self.open.borrow_mut().retain(|open| !is_ended(open));
+            // By its id: there may be others of the same name.
+            (Some(PointInTime::Closes(_)), _) => {
+                self.open.borrow_mut().retain(|open| sent.body != Some(self.end(&open.id)));
                 return Ok(None);
             }
             // The id may be another one after each search.
-            (Some(PointInTime::Searches(name)), Some(id)) => {
+            (Some(PointInTime::Searches(_)), Some(id)) => {
+                let searched = sent.body.as_ref().map(|body| &body["pit"]["id"]);
                 let mut open = self.open.borrow_mut();
-                let own = open.iter_mut().filter(|open| open.client == client);
-                own.filter(|open| open.name == *name).for_each(|open| open.id = id.to_owned());
+                let same = open.iter_mut().filter(|open| searched.is_some_and(|of| *of == open.id));
+                same.for_each(|open| open.id = id.to_owned());
             }
             (Some(PointInTime::Searches(_)) | None, _) => {}
         }
@@ -95,16 +97,16 @@ impl Points {
     /// Ends those that a client has left open, or all clients; answers whether there were any.
     pub(super) async fn end_left(&self, asker: &Asker, client: Option<u32>) -> bool {
         let is_meant = |open: &&Open| client.is_none_or(|client| open.client == client);
-        let left = || self.open.borrow().iter().find(is_meant).map(|open| open.id.clone());
-        let mut any = false;
-        while let Some(id) = left() {
-            let body = Bytes::from(self.end(&id).to_string());
-            // Where that fails it ends by itself.
-            let _ = asker.ask_within(END_MAX, "DELETE", self.api(), body).await;
-            self.open.borrow_mut().retain(|open| open.id != id);
-            any = true;
-        }
-        any
+        let left: Vec<String> =
+            self.open.borrow().iter().filter(is_meant).map(|open| open.id.clone()).collect();
+        let end = |id: &String| {
+            let body = Bytes::from(self.end(id).to_string());
+            asker.ask_within(END_MAX, "DELETE", self.api(), body)
+        };
+        // At once: a cluster that does not answer is waited for once. Where one fails it ends by itself.
+        join_all(left.iter().map(end)).await;
+        self.open.borrow_mut().retain(|open| !left.contains(&open.id));
+        !left.is_empty()
     }
 
     fn api(&self) -> &'static str {
@@ -170,11 +172,27 @@ mod tests {
         sent
     }
 
+    fn of_one_name() -> [Request; 3] {
+        [PointInTime::Opens, PointInTime::Searches, PointInTime::Closes]
+            .map(|of| about(of("p".to_owned())))
+    }
+
+    #[test]
+    fn of_two_of_one_name_the_last_is_searched_and_ended_and_the_other_is_still_known() {
+        let ([opens, searches, closes], points) = (of_one_name(), Points::new(false));
+        for id in ["first", "second"] {
+            asked(&points, &opens, &json!({ "pit_id": id }));
+        }
+        asked(&points, &searches, &json!({ "pit_id": "third" }));
+        let (_, end) = asked(&points, &closes, &json!({}));
+        assert_eq!(end, json!({ "pit_id": ["third"] }));
+        let left: Vec<String> = points.open.borrow().iter().map(|open| open.id.clone()).collect();
+        assert_eq!(left, ["first"]);
+    }
+
     #[test]
     fn each_api_has_its_own_paths_and_bodies() {
-        let [opens, searches, closes] =
-            [PointInTime::Opens, PointInTime::Searches, PointInTime::Closes]
-                .map(|of| about(of("p".to_owned())));
+        let [opens, searches, closes] = of_one_name();
         for (of_elasticsearch, api, id, end) in [
             (false, "/_search/point_in_time", "pit_id", json!({ "pit_id": ["second"] })),
             (true, "/_pit", "id", json!({ "id": "second" })),
