@@ -10,14 +10,14 @@ use clusters::Asker;
 use futures_util::future::{LocalBoxFuture, try_join_all};
 use record::LoadFigures;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, Semaphore};
 use world::{Env, Time};
 
 use super::failures::{failure_of, is_unreachable, status_of};
 use super::points::Points;
 use crate::error::{Error, Result};
 use crate::load::{Failure, Live, Load, Next, Recorder, Sample, Starts};
-use crate::track::{Condition, Request, Step, Task};
+use crate::track::{Condition, PointInTime, Request, Step, Task};
 
 /// How often a step is tried where the answer does not even have what is waited for.
 const TRIES_FOR_NOTHING: u32 = 10;
@@ -73,8 +73,9 @@ pub(super) async fn go_through(
                 }
                 let started = env.now();
                 let room = Semaphore::new(task.connections.unwrap_or(Semaphore::MAX_PERMITS));
-                let (task, room) = (&task.name, &room);
-                let through = Through { env, asker, task, live, room, nodes, points, number };
+                let (task, room, opening) = (&task.name, &room, &RwLock::new(()));
+                let through =
+                    Through { env, asker, task, live, room, nodes, points, number, opening };
                 let (bytes, outcome) = match all(&through, steps).await {
                     Ok(bytes) => (bytes, Ok(())),
                     Err(Lost::Request(failure)) => (0, Err(failure)),
@@ -153,6 +154,8 @@ struct Through<'a> {
     points: &'a Points,
     /// The client's.
     number: u32,
+    /// Read while a point in time is opened: until it is answered nobody could end it.
+    opening: &'a RwLock<()>,
 }
 
 impl Through<'_> {
@@ -179,7 +182,14 @@ fn all<'a>(through: &'a Through<'a>, steps: &'a [Step]) -> LocalBoxFuture<'a, Re
                     answered(through, request).await?
                 }
                 Step::Streams(streams) => {
-                    let streams = streams.iter().map(|steps| all(through, steps));
+                    let streams = streams.iter().map(|steps| async move {
+                        let done = all(through, steps).await;
+                        if done.is_err() {
+                            // The others are given up, but none that opens a point in time just now.
+                            drop(through.opening.write().await);
+                        }
+                        done
+                    });
                     try_join_all(streams).await?.into_iter().sum::<u64>()
                 }
             };
@@ -208,6 +218,10 @@ async fn answered(through: &Through<'_>, request: &Request) -> Result<u64, Lost>
 async fn paged(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
     let (points, number) = (through.points, through.number);
     let wrong = |why| ended(through, request, why);
+    let _opening = match request.point_in_time {
+        Some(PointInTime::Opens(_)) => Some(through.opening.read().await),
+        _ => None,
+    };
     let mut next = Some(points.first(number, request).map_err(wrong)?);
     let mut bytes = 0;
     while let Some(asked) = next {
@@ -457,10 +471,9 @@ mod tests {
             let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
             let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
             let (env, asker, live, room) = (&env, &asker, &Live::default(), &Semaphore::new(1));
-            let points = &Points::new(false);
-            let through =
-                Through { env, asker, task: "x", live, room, nodes: None, points, number: 0 };
-            go(&through).await;
+            let (points, opening, nodes) = (&Points::new(false), &RwLock::new(()), None);
+            let (task, number) = ("x", 0);
+            go(&Through { env, asker, task, live, room, nodes, points, number, opening }).await;
         });
     }
 

@@ -66,11 +66,15 @@ fn one_that_is_left_open_is_ended_with_its_composite_or_its_task() {
         "body": { "transient": { "search.max_open_pit_context": 1 } } }"#;
     let sleep =
         |seconds: u32| format!("{{ \"operation-type\": \"sleep\", \"duration\": {seconds} }}");
+    // It is still being opened when the other stream fails.
+    let missing = r#"{ "operation-type": "raw-request", "path": "/nothing/_count" }"#;
+    let beside = [OPEN, missing].map(|one| format!("{{ \"stream\": [ {one} ] }}"));
     let held = named("held", &composite(&[OPEN, &sleep(3600)]));
     let both = format!("[ {held}, {} ]", named("short", &sleep(1)));
     let tasks = [
         r#"{ "operation": "create-index" }"#.to_owned(),
         named("one-view", one_view),
+        named("given-up", &composite(&beside.each_ref().map(String::as_str))),
         named("left", &composite(&[OPEN, SEARCH])),
         named("ended", &composite(&[OPEN, SEARCH, CLOSE, OPEN])),
         format!("{{ \"parallel\": {{ \"completed-by\": \"short\", \"tasks\": {both} }} }}"),
