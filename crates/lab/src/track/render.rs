@@ -235,11 +235,13 @@ impl Files {
         let unknown = template.undeclared_variables(false);
         let is_undefined = |name: &&str| unknown.contains(*name) && !context.contains_key(*name);
         let sources = self.sources.borrow();
-        lacking(&text).find_map(|line| {
+        lacking(&text).find_map(|(line, before)| {
             let place = *places.get(line)?;
             let line = sources.get(place.file)?.text.lines().nth(place.line.checked_sub(1)?)?;
             let written = line.split("{{").skip(1).filter_map(|rest| rest.split(['}', '|']).next());
-            let name = written.map(|name| name.trim_matches(['-', ' '])).find(is_undefined)?;
+            let names = written.map(|name| name.trim_matches(['-', ' '])).filter(is_undefined);
+            // A loop writes the last one more often than the line names it.
+            let name = names.take(before + 1).last()?;
             let message = format!(
                 "{name} is not defined, and without a value this is no JSON; give it one with --track-params \
                  {name}:VALUE, or a default"
@@ -422,14 +424,17 @@ fn unread(text: &str) -> Option<usize> {
     Some(text.len().saturating_sub(read))
 }
 
-/// The lines of holes in a text that is JSON further on, or all of it, with a value there.
-fn lacking(text: &str) -> impl Iterator<Item = usize> {
+/// The holes in a text that is JSON further on, or all of it, with a value there: the line of each, and how many stand
+/// before it there.
+fn lacking(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let without = |part: &str| part.replace(HOLE, "");
     let before = unread(&without(text));
     text.match_indices(HOLE).take(HOLES_MAX).filter_map(move |(at, hole)| {
         let filled = format!("{}null{}", without(&text[..at]), without(&text[at + hole.len()..]));
         let gets_further = unread(&filled).is_none_or(|after| Some(after) < before);
-        gets_further.then(|| text[..at].matches('\n').count())
+        let before = &text[..at];
+        let in_line = before.rsplit('\n').next().map_or(0, |line| line.matches(HOLE).count());
+        gets_further.then(|| (before.matches('\n').count(), in_line))
     })
 }
 

@@ -134,6 +134,9 @@ fn a_name_that_nothing_defines_is_told_where_it_breaks_the_json() {
     };
     let undefined = "bulk_size is not defined";
     says(with("given:"), &["track.json:3:", undefined, "--track-params bulk_size:VALUE"]);
+    // Beside one whose lack the JSON bears.
+    let text = "{ \"description\": \"{{ about }}\", \"version\": {{ bulk_size }} }";
+    says(opened_beside(&[], text, &embedded()), &["track.json:1:", undefined]);
     // Not where another thing breaks it, and nothing need be written for a name.
     let said = with("given:2,bulk_size:abc").unwrap_err().to_string();
     assert!(said.contains("track.json:3:") && !said.contains("not defined"), "{said}");
