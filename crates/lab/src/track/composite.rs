@@ -11,14 +11,8 @@ use super::reader::{Object, Refusal};
 use super::{Action, Request, Step};
 use crate::load::{Content, Operation};
 
-/// What a composite sends, beside streams of it.
-const TYPES: [&str; 13] = [
-    "raw-request", "search", "paginated-search", "field-caps", "refresh", "cluster-health",
-    "index-stats", "sleep", "open-point-in-time", "create-point-in-time", "close-point-in-time",
-    "delete-point-in-time", "list-all-point-in-time",
-];
-
-/// What an operation of a type does that stands in a composite, and how long an answer may take.
+/// What an operation of a type does that stands in a composite, and how long an answer may take; refused where it is
+/// of a type that composites do not send.
 type Read<'r> = &'r dyn Fn(&str, &Object<'_>) -> Result<(Action, Duration), Refusal>;
 
 /// Steps one after another; streams among them go on at the same time.
@@ -71,10 +65,6 @@ fn sequence(
             continue;
         }
         let kind = reader.text(&object, "operation-type").unwrap_or_default();
-        if !TYPES.contains(&kind.as_str()) {
-            let why = format!("a composite sends no {kind} here; it sends {}", TYPES.join(", "));
-            return Err(reader.refusal(item, &kind, why));
-        }
         let (action, timeout) = read(&kind, &object)?;
         let mut own = match action {
             Action::Do(own) => own,

@@ -13,7 +13,7 @@ use super::live;
 use super::points_in_time;
 use super::reader::{Object, Refusal};
 use super::template_steps;
-use super::templates::kind_of;
+use super::templates::{KINDS, kind_of};
 use super::{Action, Condition, Request, STATUSES, Step};
 use crate::load::{Check, Content, Operation};
 
@@ -57,14 +57,16 @@ const REFUSED: [(&str, &str); 14] = [
       delete-ml-job open-ml-job close-ml-job",
         "machine learning is a plugin of the cluster"),
 ];
-/// Every type that is sent.
-const TYPES: [&str; 28] = [
-    "bulk", "index", "search", "scroll-search", "paginated-search", "field-caps", "raw-request",
-    "composite", "create-index", "delete-index", "create-index-template", "delete-index-template",
-    "create-composable-template", "delete-composable-template", "create-component-template",
-    "delete-component-template", "cluster-health", "refresh", "force-merge", "index-stats",
-    "node-stats", "put-settings", "sleep", "open-point-in-time", "create-point-in-time",
-    "close-point-in-time", "delete-point-in-time", "list-all-point-in-time",
+/// Types that are sent, by composites too.
+const COMPOSED: [&str; 13] = [
+    "search", PAGINATED, "field-caps", "raw-request", "cluster-health", "refresh", "index-stats",
+    "sleep", "open-point-in-time", "create-point-in-time", "close-point-in-time",
+    "delete-point-in-time", "list-all-point-in-time",
+];
+/// Types that are sent, but not by composites, beside those of templates.
+const ALONE: [&str; 9] = [
+    "bulk", "index", "scroll-search", "composite", "create-index", "delete-index", "force-merge",
+    "node-stats", "put-settings",
 ];
 /// Pages each of which goes on from the last hit of the one before.
 const PAGINATED: &str = "paginated-search";
@@ -121,7 +123,7 @@ fn known(
     }
     // A track's own runner may have the type of another.
     let has_runner = context.python.as_ref().is_some_and(|python| python.runs(kind));
-    if has_runner || !TYPES.contains(&kind) {
+    if has_runner || types().all(|known| known != kind) {
         return Err(refuse("operation-type", unknown_type(context, kind)));
     }
     let unsent = [("headers", "headers of its own are not sent"), ("data-stream", NO_DATA_STREAMS)];
@@ -150,6 +152,11 @@ fn known(
         "raw-request" => (raw_request(context, name, object), None),
         "composite" => {
             let read = |kind: &str, object: &Object<'_>| {
+                if !COMPOSED.contains(&kind) {
+                    let sent = COMPOSED.join(", ");
+                    let why = format!("a composite sends no {kind} here; it sends {sent}");
+                    return Err(reader.refusal(object.node, kind, why));
+                }
                 alone_or_not(context, kind, kind, object).map(|known| (known.action, known.timeout))
             };
             (Action::Do(composite::steps(context, object, &read)?), None)
@@ -219,7 +226,13 @@ fn check_settings(body: &Value) -> Result<(), String> {
 
 /// Whether there are operations of a type, be it only to be refused.
 pub(super) fn is_type(context: &Context<'_>, kind: &str) -> bool {
-    TYPES.contains(&kind) || why_refused(kind).is_some() || is_python(context, kind)
+    types().any(|known| known == kind) || why_refused(kind).is_some() || is_python(context, kind)
+}
+
+/// Every type that is sent.
+fn types() -> impl Iterator<Item = &'static str> {
+    let of_templates = KINDS.iter().flat_map(|kind| [kind.create, kind.delete]);
+    COMPOSED.into_iter().chain(ALONE).chain(of_templates)
 }
 
 /// Whether a type is that of a runner in the track's Python.
@@ -239,8 +252,9 @@ fn unknown_type(context: &Context<'_>, kind: &str) -> String {
     if is_python(context, kind) {
         return format!("operations of type {kind} are run by Python of the track, track.py");
     }
-    let near = record::names::did_you_mean(kind, TYPES);
-    format!("no operation of type {kind} is run here{near} (types: {})", TYPES.join(", "))
+    let near = record::names::did_you_mean(kind, types());
+    let all = types().collect::<Vec<_>>().join(", ");
+    format!("no operation of type {kind} is run here{near} (types: {all})")
 }
 
 fn send(name: &str, content: Content) -> Action {
@@ -449,7 +463,7 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
             let body = object.plain("body").unwrap_or_else(|| json!({}));
             one(Request::new("PUT", "/_cluster/settings".to_owned(), Some(body)))
         }
-        _ if points_in_time::TYPES.contains(&kind) => {
+        _ if kind.ends_with("-point-in-time") => {
             one(points_in_time::request(context, kind, object))
         }
         _ => {

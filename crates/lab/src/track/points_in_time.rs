@@ -10,10 +10,6 @@ use super::reader::Object;
 use super::{Action, PointInTime, Request, Step};
 use crate::load::Check;
 
-pub(super) const TYPES: [&str; 5] = [
-    "open-point-in-time", "create-point-in-time", "close-point-in-time", "delete-point-in-time",
-    "list-all-point-in-time",
-];
 /// Names the operation that has opened a point in time.
 pub(super) const FROM: &str = "with-point-in-time-from";
 const PATH: &str = "/_search/point_in_time";
