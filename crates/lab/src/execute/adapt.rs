@@ -52,10 +52,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     if !place.is_foreign() {
         check_mappings(&resolved)?;
     }
-    if let Some(laps) = options.laps {
-        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string)
-            .map_err(Error::usage)?;
-    }
+    bounds::check_laps(options.laps)?;
     if let Some(twin) = &resolved.twin {
         twin_question::check(&resolved, twin, place)?;
     }

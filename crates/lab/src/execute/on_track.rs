@@ -27,10 +27,7 @@ pub fn execute_track(
     options: &Options,
 ) -> Result<Executed> {
     bounds::check_scale(options.scale)?;
-    if let Some(laps) = options.laps {
-        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string)
-            .map_err(Error::usage)?;
-    }
+    bounds::check_laps(options.laps)?;
     let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
     let refused = [
         ("--leader", has_leader),

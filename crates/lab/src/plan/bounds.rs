@@ -1,48 +1,29 @@
 //! What a plan may say of its laps and its link; the command line may say no more.
 
-use std::ops::RangeInclusive;
+use std::fmt::{Debug, Display};
 use std::time::Duration;
 
-use record::units::{ParseError, parse_duration, parse_rate, parse_size, show_size_setting};
+use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 
+use super::document::{LINK, PLAN};
+use super::keys::{Section, parse_number};
 use crate::error::{Error, Result};
 
-/// The least and the most that something may be, and how it is written.
+/// The least and the most that something may be, by its key in plans, and how it is written.
 pub struct Bounds<T> {
-    what: &'static str,
-    range: RangeInclusive<T>,
+    section: &'static Section,
+    key: &'static str,
     read: fn(&str) -> Result<T, ParseError>,
-    show: fn(&T) -> String,
 }
 
 /// The most that the documents of a corpus are multiplied by.
 const SCALE_MAX: f64 = 1e6;
-/// Repetitions of every variant.
-pub const LAPS: RangeInclusive<i64> = 1..=1000;
 /// Round-trip time of a link.
-pub const RTT: Bounds<Duration> = Bounds {
-    what: "rtt",
-    range: Duration::ZERO..=Duration::from_secs(60),
-    read: parse_duration,
-    show: |rtt| format!("{}s", rtt.as_secs()),
-};
+pub static RTT: Bounds<Duration> = Bounds { section: &LINK, key: "rtt", read: parse_duration };
 /// Bytes a second of a link.
-pub const RATE: Bounds<u64> = Bounds {
-    what: "rate",
-    range: 1_000..=125_000_000_000,
-    read: parse_rate,
-    show: |rate| match rate / 125 {
-        kbit if kbit >= 1_000_000 => format!("{}gbit", kbit / 1_000_000),
-        kbit => format!("{kbit}kbit"),
-    },
-};
+pub static RATE: Bounds<u64> = Bounds { section: &LINK, key: "rate", read: parse_rate };
 /// Bytes that a connection may have under way: up to the most that TCP can announce, RFC 7323.
-pub const WINDOW: Bounds<u64> = Bounds {
-    what: "window",
-    range: 1 << 10..=1 << 30,
-    read: parse_size,
-    show: |bytes| show_size_setting(*bytes),
-};
+pub static WINDOW: Bounds<u64> = Bounds { section: &LINK, key: "window", read: parse_size };
 
 impl<T: PartialOrd> Bounds<T> {
     /// Reads a text with a unit. The error is a sentence.
@@ -52,9 +33,15 @@ impl<T: PartialOrd> Bounds<T> {
 
     /// The value, where it is within the bounds. The error is a sentence.
     pub fn check(&self, value: T) -> Result<T, String> {
-        within(self.what, &value, &self.range, self.show)?;
+        within(self.section, self.key, self.key, &value, self.read)?;
         Ok(value)
     }
+}
+
+/// Refuses laps that no plan may have.
+pub(crate) fn check_laps(laps: Option<u32>) -> Result<()> {
+    let checked = laps.map(|laps| within(&PLAN, "laps", "--laps", &i64::from(laps), parse_number));
+    checked.transpose().map(drop).map_err(Error::usage)
 }
 
 /// Refuses a number that no corpus can be multiplied by.
@@ -65,18 +52,21 @@ pub fn check_scale(scale: f64) -> Result<()> {
     }
 }
 
-/// Checks that `value` is within `bounds`; the message shows those with `show`.
-pub(crate) fn within<T: PartialOrd>(
+/// Checks that a value is within the bounds of a key; the message calls it `what`.
+pub(super) fn within<T: PartialOrd, E: Debug>(
+    section: &Section,
+    key: &str,
     what: &str,
     value: &T,
-    bounds: &RangeInclusive<T>,
-    show: impl Fn(&T) -> String,
+    read: impl Fn(&str) -> Result<T, E>,
 ) -> Result<(), String> {
-    if bounds.contains(value) {
-        return Ok(());
-    }
-    let (least, most) = (show(bounds.start()), show(bounds.end()));
-    Err(format!("{what} is out of range; give {least} to {most}"))
+    let ([least, most], bounds) = section.bounds(key, read);
+    let out = || out_of_range(what, least, most);
+    bounds.contains(value).then_some(()).ok_or_else(out)
+}
+
+pub(super) fn out_of_range(what: &str, least: impl Display, most: impl Display) -> String {
+    format!("{what} is out of range; give {least} to {most}")
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub use load::{FullLoad, LoadUse};
 pub use models::{models, models_in_use};
 pub use parameter::{Parameter, ParameterScope};
 pub use published::Published;
-pub use resolve::{DOWN, REPLICAS, target_bed};
+pub use resolve::{down_bounds, replicas_bounds, target_bed};
 pub use resolved::Resolved;
 pub use rollover::RolloverRule;
 pub use setting_change::{HostChange, SettingChange};

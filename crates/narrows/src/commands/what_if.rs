@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clusters::live::inventory;
 use engine::settings::SettingError;
-use lab::plan::{DOWN, REPLICAS};
+use lab::plan::{down_bounds, replicas_bounds};
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan, Within};
 use record::TwinQuestion;
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
@@ -173,10 +173,11 @@ fn parse_within(text: &str) -> Result<Within, String> {
 }
 
 fn parse_down(text: &str) -> Result<Within, String> {
-    let (least, most) = (DOWN.start().as_secs(), DOWN.end().as_secs());
+    let bounds = down_bounds();
+    let (least, most) = (bounds.start().as_secs(), bounds.end().as_secs());
     let wrong = || format!("a node that restarts is away for {least} s to {most} s");
     parse_within(text)
-        .and_then(|down| Some(down).filter(|down| down.is_in(&DOWN)).ok_or_else(wrong))
+        .and_then(|down| Some(down).filter(|down| down.is_in(&bounds)).ok_or_else(wrong))
 }
 
 fn parse_rtt(text: &str) -> Result<Duration, String> {
@@ -188,8 +189,9 @@ fn parse_rtt(text: &str) -> Result<Duration, String> {
 fn parse_replicas(text: &str) -> Result<(String, u32), String> {
     let (index, number) = parse_pair(text, "INDEX=N", "logs=2")?;
     let number = number.parse::<u32>().ok();
-    let number = number.filter(|number| REPLICAS.contains(&i64::from(*number)));
-    let (least, most) = (*REPLICAS.start(), *REPLICAS.end());
+    let bounds = replicas_bounds();
+    let number = number.filter(|number| bounds.contains(&i64::from(*number)));
+    let (least, most) = (bounds.start(), bounds.end());
     let wrong = || format!("write INDEX=N with N from {least} to {most}, for example logs=2");
     Ok((index, number.ok_or_else(wrong)?))
 }

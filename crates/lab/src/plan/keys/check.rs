@@ -9,12 +9,9 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::steps::section_of;
-use super::{Holds, Key, Section};
+use super::{Bounds, Holds, Key, Section};
 use crate::choices::unknown;
 use crate::plan::document::PLAN;
-
-/// As many nodes as a cluster can have: where their number is wrong, nothing is wrong because of it.
-const NODES: &str = "64";
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::plan) struct Checked {
@@ -293,10 +290,10 @@ impl Key {
 
     /// A value that is right, with the places of what it stands for.
     pub(super) fn replacement(&self, at: Range<usize>) -> Spanned<DeValue<'static>> {
-        let example = if self.name == "nodes" && matches!(self.holds, Holds::Whole) {
-            NODES
-        } else {
-            self.example
+        let example = match self.bounds {
+            // As many as a cluster can have: nothing else is wrong because of their number.
+            Some(Bounds::Within(_, most)) if self.name == "nodes" => most,
+            _ => self.example,
         };
         placed(DeValue::parse(example).expect("a test parses every example"), &at)
     }

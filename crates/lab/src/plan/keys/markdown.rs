@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::steps::STEPS;
-use super::{Holds, Key, Section};
+use super::{Bounds, Holds, Key, Section};
 use crate::plan::document::PLAN;
 
 const HEAD: &str = "\
@@ -83,9 +83,12 @@ fn write_keys(out: &mut String, keys: &[Key]) {
         return;
     }
     out.push_str("\n| key | holds | default | example | |\n| --- | --- | --- | --- | --- |\n");
-    for Key { name, holds, default, example, about, .. } in keys {
+    for Key { name, holds, default, example, about, bounds } in keys {
         let default = default.unwrap_or("**needed**");
-        let holds = holds.column();
+        let mut holds = holds.column().to_owned();
+        if let Some(Bounds::Within(least, most)) = bounds {
+            let _ = write!(holds, ", {least} to {most}");
+        }
         let _ = writeln!(out, "| `{name}` | {holds} | {default} | `{example}` | {about} |");
     }
 }

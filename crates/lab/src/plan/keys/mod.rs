@@ -14,7 +14,9 @@ pub(super) mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Debug;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use super::topology::Cluster;
 
@@ -43,12 +45,16 @@ pub(super) struct Key {
     /// A value as a file writes it.
     pub(super) example: &'static str,
     pub(super) about: &'static str,
-    /// Of an option of a step that is measured.
     pub(super) bounds: Option<Bounds>,
 }
 
-/// What messages call a whole number, and its bounds, with a leader of so many nodes.
-pub(super) type Bounds = fn(Cluster) -> (String, RangeInclusive<i64>);
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bounds {
+    /// The least and the most, as a file writes them; of a key that takes requests as well those of its times.
+    Within(&'static str, &'static str),
+    /// What messages call a whole number, and its bounds, with a leader of so many nodes.
+    OfLeader(fn(Cluster) -> (String, RangeInclusive<i64>)),
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Holds {
@@ -89,6 +95,27 @@ impl Section {
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.keys.iter().map(|key| key.name).collect()
     }
+
+    /// The bounds of a key, as a file writes them and as `read` reads them. The key has some, and a test reads all.
+    pub(super) fn bounds<T, E: Debug>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> ([&'static str; 2], RangeInclusive<T>) {
+        match self.key(name).and_then(|key| key.bounds) {
+            Some(Bounds::Within(least, most)) => {
+                let [from, to] =
+                    [least, most].map(|text| read(text).expect("bounds that are read"));
+                ([least, most], from..=to)
+            }
+            _ => unreachable!("{name} of {} has no bounds", self.title),
+        }
+    }
+}
+
+/// A number as a file writes it.
+pub(super) fn parse_number<T: FromStr>(text: &str) -> Result<T, T::Err> {
+    text.replace('_', "").parse()
 }
 
 impl Holds {
@@ -118,7 +145,7 @@ impl Holds {
             Holds::Time => "time",
             Holds::Size => "size",
             Holds::Rate => "rate",
-            Holds::TimeOrRequests => "time, or requests",
+            Holds::TimeOrRequests => "requests, or time",
             Holds::Settings => "names and values",
             other => {
                 let words = other.words();
@@ -147,6 +174,12 @@ pub(super) const fn optional(
     Key { name, holds, default: Some(default), example, about, bounds: None }
 }
 
+impl Key {
+    pub(super) const fn within(self, least: &'static str, most: &'static str) -> Key {
+        Key { bounds: Some(Bounds::Within(least, most)), ..self }
+    }
+}
+
 /// Makes a type and a section of each table. A key is `field: what the type has = what the section says of it`, by the
 /// name of its field, unless another one stands beside that.
 macro_rules! tables {
@@ -157,7 +190,7 @@ macro_rules! tables {
         $name
     };
     ($($type:ident $section:ident: $title:literal, $about:literal {
-        $($(#[$default:meta])? $field:ident $($name:literal)?: $holds:ty = $key:ident($($said:expr),*);)*
+        $($(#[$default:meta])? $field:ident $($name:literal)?: $holds:ty = $key:ident($($said:expr),*)$(.within($($bound:expr),*))?;)*
     })*) => {
         $(
             #[derive(Clone, Debug, Deserialize)]
@@ -168,7 +201,7 @@ macro_rules! tables {
             pub(in crate::plan) static $section: Section = Section {
                 title: $title,
                 about: $about,
-                keys: &[$($key(tables!(@name $field $($name)?), $($said),*)),*],
+                keys: &[$($key(tables!(@name $field $($name)?), $($said),*)$(.within($($bound),*))?),*],
             };
         )*
 

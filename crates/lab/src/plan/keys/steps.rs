@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
+use super::Bounds::OfLeader;
 use super::Holds::{Number, Size, Table, Text, Texts, Time, Whole};
 use super::{Key, NONE, Section, needed, optional, tables};
 use crate::plan::topology::Cluster;
@@ -19,13 +20,13 @@ pub(in crate::plan) static STEPS: &[&Section] = &[
     &Section {
         title: "recover_peers",
         about: "Copies recover from copies of the same cluster: every index gets one replica more, or nodes restart.",
-        keys: &[Key { bounds: Some(restarts), ..optional("restart", Whole, "none: one replica more", "2", "Nodes that restart one after another, each with an empty disk.") }],
+        keys: &[Key { bounds: Some(OfLeader(restarts)), ..optional("restart", Whole, "none: one replica more", "2", "Nodes that restart one after another, each with an empty disk.") }],
     },
     &Section { title: "what_if", about: "Does to the twin what `[twin]` asks, and waits until it is green; with --on virtual. Without `index`.", keys: &[] },
     &Section {
         title: "drain",
         about: "Everything leaves some nodes, one after another: each is named by cluster.routing.allocation.exclude._name. With --on URL that is the same setting of the plan's indices: all others stay, and the last node by name that holds any copy goes first.",
-        keys: &[Key { bounds: Some(drained), ..optional("nodes", Whole, "1", "2", "Nodes that are drained, the last one first.") }],
+        keys: &[Key { bounds: Some(OfLeader(drained)), ..optional("nodes", Whole, "1", "2", "Nodes that are drained, the last one first.") }],
     },
     &Section { title: "add_replica", about: "Every index gets a replica across the link; with `joins = \"leader\"`.", keys: &[] },
     &Section { title: "restore", about: "The follower restores a snapshot of the leader; with --on opensearch.", keys: &[] },
@@ -58,15 +59,16 @@ fn drained(leader: Cluster) -> (String, RangeInclusive<i64>) {
 
 tables! {
     Background INDEX_IN_BACKGROUND: "index_in_background", "Goes on indexing on the leader while variants are measured." {
-        documents_per_s: i64 = needed(Whole, "2_000", "Documents a second, of all clients.");
-        updates: Option<f64> = optional(Number, "0", "0.1", "Share of the writes that replace a document; with `follow`.");
-        deletes: Option<f64> = optional(Number, "0", "0.02", "Share of the writes that delete one; with `follow`.");
+        documents_per_s: i64 = needed(Whole, "2_000", "Documents a second, of all clients.").within("1", "1_000_000_000");
+        // Updates and deletes need documents that were written before.
+        updates: Option<f64> = optional(Number, "0", "0.1", "Share of the writes that replace a document; with `follow`.").within("0", "0.4");
+        deletes: Option<f64> = optional(Number, "0", "0.02", "Share of the writes that delete one; with `follow`.").within("0", "0.4");
         full: Option<toml::Table> = optional(Table(&FULL_BACKGROUND), "the same", "{ documents_per_s = 19_700 }", "What is written in virtual time; with `follow`.");
     }
 
     FullBackground FULL_BACKGROUND: "full of index_in_background", "Documents that exist only as a number." {
         documents_per_s: i64 = needed(Whole, "19_700", "Documents a second.");
-        document_size: Option<String> = optional(Size, "that of the corpus", "\"993b\"", "Bytes of a document's source.");
+        document_size: Option<String> = optional(Size, "that of the corpus", "\"993b\"", "Bytes of a document's source.").within("1b", "100mb");
     }
 
     AutoFollow AUTO_FOLLOW: "auto_follow", "The follower follows indices that are created from here on; in place of `follow`." {
@@ -76,19 +78,19 @@ tables! {
     }
 
     Wait WAIT: "wait", "Lets time pass; `{ wait = \"30s\" }` is short for it." {
-        lasts: String = needed(Time, "\"30s\"", "How long.");
-        full: Option<String> = optional(Time, "the same", "\"10m\"", "What is so in virtual time.");
+        lasts: String = needed(Time, "\"30s\"", "How long.").within("1ms", "100d");
+        full: Option<String> = optional(Time, "the same", "\"10m\"", "What is so in virtual time.").within("1ms", "100d");
     }
 
     WaitForDocuments WAIT_FOR_DOCUMENTS: "wait_for_documents", "Waits until so many documents were written in the background." {
-        written: i64 = needed(Whole, "100_000", "Documents; `--scale` multiplies them.");
-        full: Option<i64> = optional(Whole, "the same", "17_020_000_000", "Documents in virtual time.");
+        written: i64 = needed(Whole, "100_000", "Documents; `--scale` multiplies them.").within("1", "1_000_000_000_000");
+        full: Option<i64> = optional(Whole, "the same", "17_020_000_000", "Documents in virtual time.").within("1", "1_000_000_000_000");
     }
 
     WaitForLag WAIT_FOR_LAG: "wait_for_lag", "Waits until the follower lacks fewer operations than that." {
-        under: i64 = needed(Whole, "1000", "Operations.");
-        within: Option<String> = optional(Time, "10m", "\"5m\"", "If it takes longer, the run has failed.");
-        full: Option<String> = optional(Time, "the same", "\"10m\"", "What is so in virtual time.");
+        under: i64 = needed(Whole, "1000", "Operations.").within("1", "1_000_000_000_000");
+        within: Option<String> = optional(Time, "10m", "\"5m\"", "If it takes longer, the run has failed.").within("1ms", "100d");
+        full: Option<String> = optional(Time, "the same", "\"10m\"", "What is so in virtual time.").within("1ms", "100d");
     }
 
     Fault FAULT: "fault", "Has a fault begin, waits as long as it lasts, and ends it. Keys as of [[fault]]." {
@@ -98,21 +100,21 @@ tables! {
         processes: Option<i64> = optional(Whole, "none; load has them", "32", "Processes that take its cores.");
         free: Option<String> = optional(Size, "none; full_disk has it", "\"100mb\"", "What is left of its disk.");
         by: Option<String> = optional(Text, "none; clock has it", "\"-1h\"", "How far its clock jumps.");
-        lasts: Option<String> = optional(Time, "none; only a jump of a clock lasts no time", "\"30s\"", "How long it lasts.");
-        full: Option<String> = optional(Time, "the same", "\"10m\"", "What is so in virtual time.");
+        lasts: Option<String> = optional(Time, "none; only a jump of a clock lasts no time", "\"30s\"", "How long it lasts.").within("1ms", "100d");
+        full: Option<String> = optional(Time, "the same", "\"10m\"", "What is so in virtual time.").within("1ms", "100d");
     }
 
     SearchInBackground SEARCH_IN_BACKGROUND: "search_in_background", "Searches the leader, and holds every answer against what was acknowledged." {
-        clients: Option<i64> = optional(Whole, "1", "2", "Clients, 1 to 1000.");
-        pause: Option<String> = optional(Time, "1s", "\"500ms\"", "How long a client waits after an answer.");
+        clients: Option<i64> = optional(Whole, "1", "2", "Clients.").within("1", "1000");
+        pause: Option<String> = optional(Time, "1s", "\"500ms\"", "How long a client waits after an answer.").within("1ms", "100d");
     }
 
     RestartAtRandom RESTART_AT_RANDOM: "restart_at_random", "Restarts nodes of a cluster, drawn from the seed." {
         cluster: String = needed(Text, "\"follower\"", "leader or follower.");
         nodes: Option<String> = optional(Text, "any", "\"all\"", "any: one or all of them, as likely; all: all at once.");
         kind: Option<String> = optional(Text, "any", "\"kill\"", "kill, stop, or any of both.");
-        every: String = needed(Time, "\"2h\"", "Mean time between two restarts.");
-        pause: String = needed(Time, "\"5m\"", "How long nodes are down.");
+        every: String = needed(Time, "\"2h\"", "Mean time between two restarts.").within("1ms", "100d");
+        pause: String = needed(Time, "\"5m\"", "How long nodes are down.").within("1ms", "100d");
         full: Option<toml::Table> = optional(Table(&FULL_RESTARTS), "the same", "{ every = \"4h\", pause = \"5m\" }", "What is so in virtual time.");
     }
 

@@ -5,7 +5,7 @@ use toml::de::DeTable;
 
 use super::steps::{STEPS, section_of};
 use super::*;
-use crate::plan::document::{self, FULL_ROLLOVER, PLAN, ROLLOVER};
+use crate::plan::document::{self, BUCKET, FULL_ROLLOVER, PLAN, ROLLOVER};
 
 /// A table that has these keys, each with its example.
 fn read(keys: &[&Key]) -> toml::de::Deserializer<'static> {
@@ -56,7 +56,8 @@ fn every_step_is_described() {
     assert_eq!(there, known);
     for step in crate::experiments::STEPS {
         let options = section_of(step.name).unwrap().keys;
-        assert!(options.iter().all(|option| option.bounds.is_some()), "{}", step.name);
+        let is_of_leader = |option: &Key| matches!(option.bounds, Some(Bounds::OfLeader(_)));
+        assert!(options.iter().all(is_of_leader), "{}", step.name);
     }
 }
 
@@ -72,6 +73,14 @@ fn a_fault_is_described_alike_wherever_it_stands() {
     for name in document::FAULT.names().into_iter().filter(|name| *name != "at") {
         assert!(steps::FAULT.key(name).is_some(), "{name}");
     }
+}
+
+#[test]
+fn a_bucket_is_no_larger_than_one_can_be() {
+    let most = |key| BUCKET.bounds(key, record::units::parse_size).1.into_inner().1;
+    assert_eq!(most("item_size"), dcp::bucket::MAX_VALUE_BYTES as u64);
+    let vbuckets = BUCKET.bounds("vbuckets", parse_number::<u16>).1;
+    assert_eq!(vbuckets, 1..=dcp::bucket::MAX_VBUCKETS);
 }
 
 #[test]
@@ -96,6 +105,15 @@ fn every_example_is_right() {
             Holds::Anything => true,
         };
         assert!(is, "{} = {}", key.name, key.example);
+        let Some(Bounds::Within(least, most)) = key.bounds else { continue };
+        let [least, example, most] = [least, text, most].map(|text| match key.holds {
+            Holds::Size => record::units::parse_size(text).unwrap() as f64,
+            Holds::Rate => record::units::parse_rate(text).unwrap() as f64,
+            Holds::Whole | Holds::Number => parse_number(text).unwrap(),
+            // A time may go back where the key says so.
+            _ => record::units::parse_duration(text.trim_start_matches('-')).unwrap().as_secs_f64(),
+        });
+        assert!(least <= example && example <= most, "{} = {}", key.name, key.example);
     }
 }
 

@@ -1,6 +1,5 @@
 //! `[bucket]`.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::Spanned;
@@ -8,31 +7,27 @@ use toml::Spanned;
 use super::together::Together;
 use crate::error::Result;
 use crate::plan::bucket::BucketUse;
+use crate::plan::document::BUCKET;
 use crate::plan::file::Plan;
 
-const VBUCKETS: RangeInclusive<i64> = 1..=dcp::bucket::MAX_VBUCKETS as i64;
-const ITEMS: RangeInclusive<i64> = 1..=1_000_000_000_000;
-const ITEM_SIZES: RangeInclusive<u64> = 1..=dcp::bucket::MAX_VALUE_BYTES as u64;
-const QUOTAS: RangeInclusive<u64> = 1 << 20..=1 << 40;
 /// Of more documents and bytes it could not be counted what comes, and comes again after a rollback.
 const SCALED_ITEMS_MAX: u64 = 1 << 53;
 const SCALED_BYTES_MAX: f64 = (1u64 << 60) as f64;
-const AT_LEAST: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(100 * 86_400);
 
 impl Plan {
     pub(super) fn bucket(&self, scale: f64) -> Result<Option<BucketUse>> {
         let Some(bucket) = &self.document.bucket else { return Ok(None) };
         let bucket = bucket.get_ref();
-        let items = |items: &Spanned<i64>| self.scaled("items", items, ITEMS, scale);
-        let quota = |quota: &Spanned<String>| self.size("quota", quota, &QUOTAS);
+        let items = |items: &Spanned<i64>| self.scaled(&BUCKET, "items", items, scale);
+        let quota = |quota: &Spanned<String>| self.size(&BUCKET, "quota", quota);
         let full = bucket.full.as_ref();
         let full = full.map(|full| (items(&full.items), quota(&full.quota)).together());
         let at_least = bucket.at_least.as_ref();
-        let at_least = at_least.map(|time| self.time("at_least", time, &AT_LEAST));
+        let at_least = at_least.map(|time| self.time(&BUCKET, "at_least", time));
         let found = (
-            self.number("vbuckets", &bucket.vbuckets, VBUCKETS),
+            self.number(&BUCKET, "vbuckets", &bucket.vbuckets),
             items(&bucket.items),
-            self.size("item_size", &bucket.item_size, &ITEM_SIZES),
+            self.size(&BUCKET, "item_size", &bucket.item_size),
             quota(&bucket.quota),
             at_least.transpose(),
             full.transpose(),

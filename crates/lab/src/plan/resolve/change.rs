@@ -1,21 +1,16 @@
 //! `[[change]]`, of the plan and of variants.
 
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
 use engine::settings::{SettingScope, find};
 
 use super::together::{Together, every};
 use crate::error::Result;
 use crate::plan::by_world::ByWorld;
-use crate::plan::document::ChangeTable;
+use crate::plan::document::{CHANGE, ChangeTable};
 use crate::plan::file::Plan;
 use crate::plan::parameter::ParameterScope;
 use crate::plan::setting_change::{HostChange, SettingChange};
 use crate::plan::variant::{OF_BUCKET, OF_FOLLOWER, OF_REPOSITORY};
 
-const TIMES: RangeInclusive<Duration> =
-    Duration::from_millis(1)..=Duration::from_secs(100 * 86_400);
 /// What settings begin with that are none of a cluster.
 const OF_OTHERS: [&str; 3] = [OF_FOLLOWER, OF_REPOSITORY, OF_BUCKET];
 
@@ -38,8 +33,8 @@ impl Plan {
         table: &ChangeTable,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
     ) -> Result<SettingChange> {
-        let at = self.time("at", &table.at, &TIMES);
-        let full = table.full.as_ref().map(|full| self.time("full", full, &TIMES));
+        let at = self.time(&CHANGE, "at", &table.at);
+        let full = table.full.as_ref().map(|full| self.time(&CHANGE, "full", full));
         let is_nothing =
             table.settings.is_empty() && table.parameters.is_empty() && table.node.is_none();
         let settings = match is_nothing {

@@ -9,20 +9,24 @@ use super::twin::TWIN_NODES_MAX;
 use crate::error::Result;
 use crate::plan::bounds::{RATE, RTT, WINDOW};
 use crate::plan::declared::{DeclaredSteps, Needs};
+use crate::plan::document;
 use crate::plan::file::Plan;
+use crate::plan::keys::parse_number;
 use crate::plan::topology::{Cluster, FOLLOWER, LEADER, Link};
 
-pub(super) const NODES_MAX: u32 = 64;
-const NODES: RangeInclusive<i64> = 1..=NODES_MAX as i64;
+/// How many nodes a cluster may have that is no twin.
+pub(super) fn nodes() -> RangeInclusive<i64> {
+    document::LEADER.bounds("nodes", parse_number).1
+}
 
 impl Plan {
     pub(super) fn clusters(&self) -> Result<(Cluster, Option<Cluster>)> {
         let cluster = |nodes: &Spanned<i64>| -> Result<Cluster> {
-            let most = match self.document.twin {
-                Some(_) => i64::from(TWIN_NODES_MAX) + 1,
-                None => *NODES.end(),
+            let bounds = match self.document.twin {
+                Some(_) => 1..=i64::from(TWIN_NODES_MAX) + 1,
+                None => self::nodes(),
             };
-            Ok(Cluster { nodes: self.number("nodes", nodes, 1..=most)? })
+            Ok(Cluster { nodes: self.number_within("nodes", nodes, bounds)? })
         };
         let leader = cluster(&self.document.leader.nodes);
         let follower = self.document.follower.as_ref().map(|follower| cluster(&follower.nodes));
@@ -34,13 +38,11 @@ impl Plan {
         let document = &self.document;
         let follower = document.follower.as_ref().map(|follower| (FOLLOWER, &follower.nodes));
         let clusters = [Some((LEADER, &document.leader.nodes)), follower];
-        let mut names = Vec::new();
+        let (mut names, bounds) = (Vec::new(), nodes());
         for (cluster, nodes) in clusters.into_iter().flatten() {
             // A number out of range is told elsewhere.
-            let nodes = match NODES.contains(nodes.get_ref()) {
-                true => *nodes.get_ref(),
-                false => *NODES.end(),
-            };
+            let nodes = Some(*nodes.get_ref()).filter(|nodes| bounds.contains(nodes));
+            let nodes = nodes.unwrap_or(*bounds.end());
             names.extend((0..nodes).map(|n| format!("{cluster}-{n}")));
             names.push(cluster.to_owned());
         }

@@ -1,6 +1,5 @@
 //! `[corpus]`.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use toml::Spanned;
@@ -9,11 +8,8 @@ use super::together::Together;
 use crate::corpus::{FileDocuments, Source, check_file};
 use crate::error::Result;
 use crate::plan::corpus::CorpusUse;
+use crate::plan::document::CORPUS;
 use crate::plan::file::Plan;
-
-const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
-const BULK_DOCUMENTS: RangeInclusive<i64> = 1..=100_000;
-const CLIENTS: RangeInclusive<i64> = 1..=1024;
 
 impl Plan {
     /// What is indexed; a plan has that, or a bucket.
@@ -34,7 +30,7 @@ impl Plan {
                 return Err(self.error(document.steps.span(), message));
             }
         };
-        let documents = self.scaled("documents", &corpus.documents, DOCUMENTS, scale);
+        let documents = self.scaled(&CORPUS, "documents", &corpus.documents, scale);
         let source = self.unit(&corpus.name, |name| Source::named(name, self.dir.as_deref()));
         let source = source.and_then(|source| {
             if let Source::File(path) = &source {
@@ -49,8 +45,8 @@ impl Plan {
         let found = (
             source,
             documents,
-            self.number("bulk_documents", &corpus.bulk_documents, BULK_DOCUMENTS),
-            self.number("clients", &corpus.clients, CLIENTS),
+            self.number(&CORPUS, "bulk_documents", &corpus.bulk_documents),
+            self.number(&CORPUS, "clients", &corpus.clients),
         );
         let (source, documents, bulk_documents, clients) = found.together()?;
         Ok(Some(CorpusUse { source, documents, bulk_documents, clients }))

@@ -1,23 +1,14 @@
 //! `[[fault]]`, of the plan, of variants, and of the action `fault`.
 
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
 use clusters::FaultKind;
 use record::units::{parse_duration, parse_size};
 use toml::Spanned;
 
 use super::together::{Together, every};
 use crate::error::Result;
-use crate::plan::document::FaultTable;
+use crate::plan::document::{FAULT, FaultTable};
 use crate::plan::fault::{Fault, LINK};
 use crate::plan::file::Plan;
-
-const FACTORS: RangeInclusive<f64> = 1.0..=1e6;
-const PROCESSES: RangeInclusive<i64> = 1..=100_000;
-const LASTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
-const JUMPS: RangeInclusive<Duration> =
-    Duration::from_millis(1)..=Duration::from_secs(366 * 86_400);
 
 impl Plan {
     /// The faults of the plan, then those of a variant.
@@ -28,7 +19,7 @@ impl Plan {
     /// A fault. `nodes` are the names that it can have: nodes, and clusters.
     pub(super) fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault> {
         let at = table.at.as_ref().map(|at| self.unit(at, parse_duration));
-        let lasts = table.lasts.as_ref().map(|lasts| self.time("lasts", lasts, &LASTS));
+        let lasts = table.lasts.as_ref().map(|lasts| self.time(&FAULT, "lasts", lasts));
         let kind = self.fault_kind(table).and_then(|kind| {
             let rest = (self.check_fault_keys(table, kind), self.fault_node(table, kind, nodes));
             Ok((kind, rest.together()?.1))
@@ -43,7 +34,7 @@ impl Plan {
             "slow" => FaultKind::Slow { factor: self.factor(table)? },
             "load" => FaultKind::Load {
                 processes: match &table.processes {
-                    Some(processes) => self.number("processes", processes, PROCESSES)?,
+                    Some(processes) => self.number(&FAULT, "processes", processes)?,
                     None => return Err(lacks("say how many processes: processes = 32")),
                 },
                 factor: self.factor(table)?,
@@ -105,7 +96,7 @@ impl Plan {
             Some(rest) => (-1, rest),
             None => (1, by.get_ref().as_str()),
         };
-        let time = self.time("by", &Spanned::new(by.span(), text.to_owned()), &JUMPS)?;
+        let time = self.time(&FAULT, "by", &Spanned::new(by.span(), text.to_owned()))?;
         Ok(sign * time.as_millis() as i64)
     }
 
@@ -113,6 +104,6 @@ impl Plan {
         let Some(factor) = &table.factor else {
             return Err(self.error(table.kind.span(), "say how slow: factor = 4"));
         };
-        self.real("factor", factor, &FACTORS)
+        self.real(&FAULT, "factor", factor)
     }
 }

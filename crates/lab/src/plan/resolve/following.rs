@@ -1,6 +1,5 @@
 //! The actions of a plan that follows.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clusters::FaultKind;
@@ -16,12 +15,10 @@ use crate::plan::index::Index;
 use crate::plan::keys::steps as options;
 use crate::plan::topology::{FOLLOWER, LEADER};
 
-const OPERATIONS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 /// How long `wait_for_lag` waits where a plan does not say it.
 const WITHIN: Duration = Duration::from_secs(600);
 /// How long a client that searches waits after an answer where a plan does not say it.
 const SEARCH_PAUSE: Duration = Duration::from_secs(1);
-const SEARCH_CLIENTS: RangeInclusive<i64> = 1..=1000;
 /// The name of a pattern that has none of its own.
 const PATTERN: &str = "narrows";
 
@@ -101,7 +98,7 @@ impl StepText<'_> {
         let lacks = "write it out, as { wait_for_lag = { under = 1000, within = \"5m\" } }";
         let options::WaitForLag { under, within, full } = self.options(lacks)?;
         let within = self.lasts("within", within, full)?.unwrap_or(ByWorld::both(WITHIN));
-        let under = self.plan.number("under", &self.here(under), OPERATIONS)?;
+        let under = self.plan.number(self.section, "under", &self.here(under))?;
         Ok(Action::WaitForLag { under, within })
     }
 
@@ -177,7 +174,7 @@ impl StepText<'_> {
         // None of them is needed.
         let options::SearchInBackground { clients, pause } = self.options("")?;
         let clients = self.here(clients.unwrap_or(1));
-        let clients = self.plan.number("clients", &clients, SEARCH_CLIENTS)?;
+        let clients = self.plan.number(self.section, "clients", &clients)?;
         let pause = pause.map_or(Ok(SEARCH_PAUSE), |pause| self.time("pause", pause))?;
         Ok(Searching { clients, pause })
     }
@@ -187,8 +184,8 @@ impl StepText<'_> {
         let options::WaitForDocuments { written, full } = self.options(lacks)?;
         let full = self.here(full.unwrap_or(written));
         Ok(ByWorld {
-            real: self.plan.scaled("written", &self.here(written), OPERATIONS, scale)?,
-            full: self.plan.scaled("full", &full, OPERATIONS, scale)?,
+            real: self.plan.scaled(self.section, "written", &self.here(written), scale)?,
+            full: self.plan.scaled(self.section, "full", &full, scale)?,
         })
     }
 }

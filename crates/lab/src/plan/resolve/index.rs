@@ -1,7 +1,7 @@
 //! `[[index]]`.
 
 use std::collections::BTreeSet;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use toml::Spanned;
 
@@ -9,7 +9,7 @@ use super::together::{Together, every};
 use super::values::scaled;
 use crate::choices::unknown;
 use crate::error::Result;
-use crate::plan::document::{FullTable, IndexTable};
+use crate::plan::document::{FULL, FullTable, INDEX, IndexTable};
 use crate::plan::file::Plan;
 use crate::plan::index::{Full, Index};
 use crate::plan::topology::Cluster;
@@ -19,15 +19,11 @@ const MAPPINGS: [&str; 10] = [
     "properties", "dynamic", "dynamic_templates", "_source", "_routing", "_meta", "date_detection",
     "numeric_detection", "dynamic_date_formats", "_field_names",
 ];
-const SHARDS: RangeInclusive<i64> = 1..=1024;
-const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
-const SEGMENTS: RangeInclusive<i64> = 1..=1_000_000;
-const SEGMENT_RATIOS: RangeInclusive<f64> = 0.01..=1.0;
 /// What a tiered merge policy tends to leave: each segment half as large as the next larger one.
 const SEGMENT_RATIO: f64 = 0.5;
-const BYTES: RangeInclusive<u64> = 1..=1 << 60;
 /// More documents cannot be multiplied by what each of them takes in files.
 const SCALED_DOCUMENTS_MAX: u64 = 1 << 53;
+const SCALED_BYTES_MAX: u64 = 1 << 60;
 /// Shares are written with few digits, so they may miss one whole by this much.
 const SHARE_TOLERANCE: f64 = 1e-3;
 
@@ -63,7 +59,7 @@ impl Plan {
             let rollover = table.rollover.as_ref().map(|rollover| self.rollover(rollover));
             let found = (
                 self.index_name(table, is_first),
-                self.number("shards", &table.shards, SHARDS),
+                self.number(&INDEX, "shards", &table.shards),
                 self.replicas(&table.replicas, leader),
                 full.transpose(),
                 rollover.transpose(),
@@ -123,7 +119,7 @@ impl Plan {
     /// Copies of a shard never share a node.
     pub(super) fn replicas(&self, replicas: &Spanned<i64>, leader: Cluster) -> Result<u32> {
         let what = format!("replicas on {} leader nodes", leader.nodes);
-        self.number(&what, replicas, 0..=i64::from(leader.nodes) - 1)
+        self.number_within(&what, replicas, 0..=i64::from(leader.nodes) - 1)
     }
 
     /// What part of the corpus each index gets. An only one gets all unless it says otherwise.
@@ -132,7 +128,7 @@ impl Plan {
         let mut shares = Vec::new();
         for table in tables {
             let share = match &table.share {
-                Some(share) => self.real("share", share, &(0.0..=1.0))?,
+                Some(share) => self.real(&INDEX, "share", share)?,
                 None if only => 1.0,
                 None => {
                     let message = "of several indices each says its share of the corpus, 0 to 1";
@@ -154,17 +150,17 @@ impl Plan {
         let ratio = full
             .segment_ratio
             .as_ref()
-            .map_or(Ok(SEGMENT_RATIO), |ratio| self.real("segment_ratio", ratio, &SEGMENT_RATIOS));
+            .map_or(Ok(SEGMENT_RATIO), |ratio| self.real(&FULL, "segment_ratio", ratio));
         let found = (
-            self.number("documents", &full.documents, DOCUMENTS),
-            self.size("bytes", &full.bytes, &BYTES),
-            self.number("segments", &full.segments, SEGMENTS),
+            self.number(&FULL, "documents", &full.documents),
+            self.size(&FULL, "bytes", &full.bytes),
+            self.number(&FULL, "segments", &full.segments),
             ratio,
         );
         let (documents, bytes, segments, segment_ratio) = found.together()?;
         let unscaled = (documents, bytes);
         let (documents, bytes) = (scaled(documents, scale), scaled(bytes, scale));
-        if documents > SCALED_DOCUMENTS_MAX || bytes > *BYTES.end() {
+        if documents > SCALED_DOCUMENTS_MAX || bytes > SCALED_BYTES_MAX {
             let message =
                 format!("at --scale {scale} no store could hold this; give a smaller --scale");
             return Err(self.error(full.documents.span(), message));

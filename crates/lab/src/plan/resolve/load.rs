@@ -1,23 +1,17 @@
 //! `[load]`, of the plan and of variants.
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use toml::{Spanned, Value};
 
 use super::together::{Together, every};
 use crate::error::Result;
 use crate::load::{Arrival, Extent, Load};
-use crate::plan::bounds::LAPS;
-use crate::plan::document::LoadTable;
+use crate::plan::document::{LOAD, LoadTable, PLAN};
 use crate::plan::file::Plan;
 use crate::plan::load::{FullLoad, LoadUse};
 
-const CLIENTS: RangeInclusive<i64> = 1..=10_000;
 const REQUESTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
-const RATES: RangeInclusive<f64> = 1e-3..=1e7;
-const THREADS: RangeInclusive<i64> = 1..=64;
-const TIMES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
 
 /// Two tables of a load, where the variant's values go before the plan's.
 #[derive(Clone, Copy)]
@@ -65,20 +59,20 @@ impl Plan {
         let warm_up = tables.get(|table| table.warm_up.as_ref());
         let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value));
         let (named, clients, measured, warm_up) = (named, clients, measured, warm_up).together()?;
-        let time = |what: &str, text: Option<&Spanned<String>>| {
-            text.map(|text| self.time(what, text, &TIMES)).transpose()
+        let time = |key: &str, text: Option<&Spanned<String>>| {
+            text.map(|text| self.time(&LOAD, key, text)).transpose()
         };
         let asked = tables.get(|table| table.nodes.as_ref()).into_iter().flatten();
         let threads = tables.get(|table| table.threads.as_ref());
         let found = (
             self.operations_called(named),
             self.full_load(tables, named, warm_up, measured, scale),
-            self.number("clients", clients, CLIENTS),
+            self.number(&LOAD, "clients", clients),
             self.arrival(tables),
             time("timeout", tables.get(|table| table.timeout.as_ref())),
             time("window", tables.get(|table| table.window.as_ref())),
             every(asked.map(|name| self.node_called(name, nodes))),
-            threads.map_or(Ok(1), |threads| self.number("threads", threads, THREADS)),
+            threads.map_or(Ok(1), |threads| self.number(&LOAD, "threads", threads)),
         );
         let (operations, full, clients, arrival, timeout, window, nodes, threads) =
             found.together()?;
@@ -104,7 +98,7 @@ impl Plan {
         let warm_up = own_warm_up.map_or(Ok(warm_up), |value| self.extent("warm_up", value))?;
         let measured = full.map_or(Ok(measured), |full| self.extent("measured", &full.measured))?;
         Ok(FullLoad {
-            laps: laps.map(|laps| self.number("laps", laps, LAPS)).transpose()?,
+            laps: laps.map(|laps| self.number(&PLAN, "laps", laps)).transpose()?,
             operations: self.as_costs(named)?,
             warm_up: warm_up.scaled(scale),
             measured: measured.scaled(scale),
@@ -123,7 +117,7 @@ impl Plan {
                 _ => Ok(Arrival::Closed),
             };
         };
-        let rate_per_s = self.real("rate", rate, &RATES)?;
+        let rate_per_s = self.real(&LOAD, "rate", rate)?;
         match name {
             None | Some("deterministic") => Ok(Arrival::Deterministic { rate_per_s }),
             Some("poisson") => Ok(Arrival::Poisson { rate_per_s }),
@@ -142,12 +136,12 @@ impl Plan {
     }
 
     /// A time as text, or a number of requests.
-    fn extent(&self, what: &str, value: &Spanned<Value>) -> Result<Extent> {
+    fn extent(&self, key: &str, value: &Spanned<Value>) -> Result<Extent> {
         if let Some(requests) = value.get_ref().as_integer() {
             let spanned = Spanned::new(value.span(), requests);
-            return Ok(Extent::Requests(self.number(what, &spanned, REQUESTS)?));
+            return Ok(Extent::Requests(self.number_within(key, &spanned, REQUESTS)?));
         }
         let text = value.get_ref().as_str().unwrap_or_default().to_owned();
-        Ok(Extent::Time(self.time(what, &Spanned::new(value.span(), text), &TIMES)?))
+        Ok(Extent::Time(self.time(&LOAD, key, &Spanned::new(value.span(), text))?))
     }
 }

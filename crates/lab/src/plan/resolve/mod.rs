@@ -39,7 +39,7 @@ mod values;
 mod variants;
 
 pub use test_bed::target_bed;
-pub use twin::{DOWN, REPLICAS};
+pub use twin::{down_bounds, replicas_bounds};
 
 #[cfg(test)]
 pub(super) use steps::names as step_names;

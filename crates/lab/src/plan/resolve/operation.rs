@@ -1,7 +1,6 @@
 //! `[[operation]]`: what a load can send.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use record::units::parse_size;
 use serde_json::json;
@@ -10,12 +9,10 @@ use toml::{Spanned, Value};
 use super::together::every;
 use crate::error::Result;
 use crate::load::{Check, Content, Draw, Operation};
-use crate::plan::document::{CostTable, OperationTable};
+use crate::plan::document::{COST, CostTable, OperationTable};
 use crate::plan::file::Plan;
 use crate::plan::scalar;
 use crate::track::{count_all, to_whom};
-
-const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 
 impl Plan {
     pub(super) fn operations_called(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>> {
@@ -65,7 +62,7 @@ impl Plan {
     fn cost(&self, table: &CostTable) -> Result<String> {
         let documents = table.documents.as_ref();
         let documents: Result<u64> =
-            documents.map_or(Ok(0), |count| self.number("documents", count, COST_DOCUMENTS));
+            documents.map_or(Ok(0), |count| self.number(&COST, "documents", count));
         let bytes = table.bytes.as_ref().map_or(Ok(0), |bytes| self.unit(bytes, parse_size));
         let (documents, bytes) = (documents?, bytes?);
         let cost = json!({ "documents": documents, "bytes": bytes });

@@ -1,18 +1,17 @@
 //! The whole plan.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::clusters::NODES_MAX;
+use super::clusters::nodes;
 use super::together::Together;
 use crate::error::Result;
-use crate::plan::bounds::{LAPS, check_scale};
+use crate::plan::bounds::check_scale;
 use crate::plan::declared::DeclaredSteps;
+use crate::plan::document::PLAN;
 use crate::plan::file::Plan;
 use crate::plan::resolved::Resolved;
 use crate::plan::topology::Cluster;
 
-const SAMPLES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
 /// What counts where a plan does not say it.
 const LAPS_WITHOUT: u32 = 1;
 const SAMPLE_WITHOUT: Duration = Duration::from_millis(100);
@@ -47,15 +46,16 @@ impl Plan {
         let document = &self.document;
         let clusters = self.clusters();
         // Where their nodes are wrong, nothing else is wrong because of them.
-        let leader = clusters.as_ref().map_or(Cluster { nodes: NODES_MAX }, |(leader, _)| *leader);
+        let leader = clusters.as_ref().map(|(leader, _)| *leader);
+        let leader = leader.unwrap_or(Cluster { nodes: *nodes().end() as u32 });
         let corpus = self.corpus(scale);
         let indices = match &corpus {
             Ok(None) => Ok(Vec::new()),
             Ok(Some(corpus)) => self.indices(leader, corpus.documents, scale, check_setting),
             Err(_) => self.indices(leader, 1, scale, check_setting),
         };
-        let laps = document.laps.as_ref().map(|laps| self.number("laps", laps, LAPS));
-        let seed = document.seed.as_ref().map(|seed| self.number("seed", seed, 0..=i64::MAX));
+        let laps = document.laps.as_ref().map(|laps| self.number(&PLAN, "laps", laps));
+        let seed = document.seed.as_ref().map(|seed| self.number(&PLAN, "seed", seed));
         let whole = (
             self.plan_name(),
             laps.unwrap_or(Ok(LAPS_WITHOUT)),
@@ -125,6 +125,6 @@ impl Plan {
 
     fn sample(&self) -> Result<Duration> {
         let sample = self.document.sample.as_ref();
-        sample.map_or(Ok(SAMPLE_WITHOUT), |sample| self.time("sample", sample, &SAMPLES))
+        sample.map_or(Ok(SAMPLE_WITHOUT), |sample| self.time(&PLAN, "sample", sample))
     }
 }

@@ -1,6 +1,5 @@
 //! When an index of a plan rolls over.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::Spanned;
@@ -8,15 +7,10 @@ use toml::Spanned;
 use super::together::Together;
 use crate::error::Result;
 use crate::plan::by_world::ByWorld;
-use crate::plan::document::RolloverTable;
+use crate::plan::document::{ROLLOVER, RolloverTable};
 use crate::plan::file::Plan;
 use crate::plan::rollover::RolloverRule;
 
-const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
-const BYTES: RangeInclusive<u64> = 1..=1 << 60;
-/// Bounds of an index's age, and of the time between two checks of it.
-const AGES: RangeInclusive<Duration> =
-    Duration::from_millis(100)..=Duration::from_secs(1000 * 86_400);
 /// `indices.lifecycle.poll_interval` where the plan does not set it.
 const POLL_INTERVAL: Duration = Duration::from_secs(600);
 
@@ -32,9 +26,9 @@ impl Plan {
 
     fn rollover_rule(&self, table: &Spanned<RolloverTable>) -> Result<RolloverRule> {
         let RolloverTable { max_docs, max_size, max_age, poll_interval, .. } = table.get_ref();
-        let time = |what: &str, text: &Spanned<String>| self.time(what, text, &AGES);
-        let size = |text: &Spanned<String>| self.size("max_size", text, &BYTES);
-        let docs = |docs: &Spanned<i64>| self.number("max_docs", docs, DOCUMENTS);
+        let time = |key: &str, text: &Spanned<String>| self.time(&ROLLOVER, key, text);
+        let size = |text: &Spanned<String>| self.size(&ROLLOVER, "max_size", text);
+        let docs = |docs: &Spanned<i64>| self.number(&ROLLOVER, "max_docs", docs);
         let found = (
             max_docs.as_ref().map(docs).transpose(),
             max_size.as_ref().map(size).transpose(),

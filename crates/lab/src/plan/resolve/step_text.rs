@@ -1,6 +1,5 @@
 //! One entry of `steps` with its options, as it is written.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -11,14 +10,9 @@ use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::plan::by_world::ByWorld;
 use crate::plan::file::Plan;
-use crate::plan::keys::steps::section_of;
-use crate::plan::keys::{Key, Section};
+use crate::plan::keys::Section;
+use crate::plan::keys::steps::{STEPS, section_of};
 use crate::plan::topology::Cluster;
-
-/// Updates and deletes need documents that were written before.
-const SHARES: RangeInclusive<f64> = 0.0..=0.4;
-const TIMES: RangeInclusive<Duration> =
-    Duration::from_millis(1)..=Duration::from_secs(100 * 86_400);
 
 /// What the options of steps are checked against.
 #[derive(Clone, Copy)]
@@ -36,7 +30,7 @@ pub(super) struct StepText<'a> {
     entry: &'a Spanned<Value>,
     pub(super) name: &'a str,
     /// What its options can be.
-    pub(super) keys: &'static [Key],
+    pub(super) section: &'static Section,
     options: Table,
 }
 
@@ -46,9 +40,9 @@ impl<'a> StepText<'a> {
             name_and_options(entry).map_err(|why| plan.error(entry.span(), why))?;
         let Some(section) = section_of(name) else {
             // The name is what is wrong, and it is told by whoever knows the steps.
-            return Ok(StepText { plan, entry, name, keys: &[], options: Table::new() });
+            return Ok(StepText { plan, entry, name, section: STEPS[0], options: Table::new() });
         };
-        let step = StepText { plan, entry, name, keys: section.keys, options };
+        let step = StepText { plan, entry, name, section, options };
         step.check_names(&format!("the step \"{name}\""), section, &step.options)?;
         Ok(step)
     }
@@ -113,11 +107,12 @@ impl<'a> StepText<'a> {
     /// A share, in thousandths.
     pub(super) fn in_1000(&self, key: &str, share: Option<f64>) -> Result<u32> {
         let Some(share) = share else { return Ok(0) };
-        Ok((self.plan.real(key, &self.here(share), &SHARES)? * 1000.0).round() as u32)
+        let share = self.plan.real(self.section, key, &self.here(share))?;
+        Ok((share * 1000.0).round() as u32)
     }
 
     pub(super) fn time(&self, key: &str, text: String) -> Result<Duration> {
-        self.plan.time(key, &self.here(text), &TIMES)
+        self.plan.time(self.section, key, &self.here(text))
     }
 
     /// A time, and in virtual time `full` where it is given. `keys` is what messages call the two.

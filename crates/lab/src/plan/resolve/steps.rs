@@ -1,7 +1,6 @@
 //! `steps`: what is done, in order.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use toml::{Spanned, Table, Value};
 
@@ -15,13 +14,10 @@ use crate::plan::action::Action;
 use crate::plan::background::{Background, Runs};
 use crate::plan::declared::{DeclaredStep, DeclaredSteps, Needs, Writers};
 use crate::plan::file::Plan;
-use crate::plan::keys::steps as options;
+use crate::plan::keys::{Bounds, steps as options};
 use crate::plan::resolved::Resolved;
 use crate::plan::step::{Measured, Step};
 use crate::plan::topology::Cluster;
-
-const DOCUMENTS_PER_S: RangeInclusive<i64> = 1..=1_000_000_000;
-const DOCUMENT_SIZES: RangeInclusive<u64> = 1..=100 << 20;
 
 const NAMES_AND_PATTERN: &str = "a plan follows its indices by their names or by a pattern: \"follow\" or auto_follow, not both";
 
@@ -284,11 +280,11 @@ impl StepText<'_> {
     }
 
     fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step> {
-        let options = self.keys.iter().map(|key| {
-            let given = self.whole(key.name).zip(key.bounds);
-            let Some((value, bounds)) = given else { return Ok(None) };
+        let options = self.section.keys.iter().map(|key| {
+            let given = (self.whole(key.name), key.bounds);
+            let (Some(value), Some(Bounds::OfLeader(bounds))) = given else { return Ok(None) };
             let (what, bounds) = bounds(leader);
-            Ok(Some((key.name, self.plan.number(&what, &value, bounds)?)))
+            Ok(Some((key.name, self.plan.number_within(&what, &value, bounds)?)))
         });
         let options: Vec<_> = every(options)?;
         Ok(Step::Measure(measured(step, options.into_iter().flatten().collect())))
@@ -300,7 +296,7 @@ impl StepText<'_> {
         let options::Background { documents_per_s, updates, deletes, full } =
             self.options(&lacks)?;
         let found = (
-            self.plan.number("documents_per_s", &self.here(documents_per_s), DOCUMENTS_PER_S),
+            self.plan.number(self.section, "documents_per_s", &self.here(documents_per_s)),
             self.in_1000("updates", updates),
             self.in_1000("deletes", deletes),
             full.map(|full| self.runs(full)).transpose(),
@@ -319,11 +315,11 @@ impl StepText<'_> {
         let lacks = "say in full how many documents_per_s";
         let options::FullBackground { documents_per_s, document_size } =
             self.full(&options::FULL_BACKGROUND, full, lacks)?;
-        let size = document_size
-            .map(|text| self.plan.size("document_size", &self.here(text), &DOCUMENT_SIZES));
+        let of = &options::FULL_BACKGROUND;
+        let size = document_size.map(|text| self.plan.size(of, "document_size", &self.here(text)));
         let document_bytes = size.transpose()?;
         let rate = self.here(documents_per_s);
-        let documents_per_s = self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?;
+        let documents_per_s = self.plan.number(self.section, "documents_per_s", &rate)?;
         Ok(Runs { documents_per_s, document_bytes })
     }
 }

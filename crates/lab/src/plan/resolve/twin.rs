@@ -6,31 +6,35 @@ use std::time::Duration;
 
 use engine::ShardContents;
 use record::text::has_hidden;
-use record::units::parse_size;
+use record::units::{parse_duration, parse_size};
 use toml::Spanned;
 use world::model::{Models, parameters};
 
 use super::together::{Together, every};
 use crate::error::Result;
 use crate::plan::document::{
-    TwinIndexTable, TwinNodeTable, TwinShardTable, TwinTable, UncertainTable,
+    TWIN, TWIN_INDEX, TWIN_SHARD, TwinIndexTable, TwinNodeTable, TwinShardTable, TwinTable,
+    UncertainTable,
 };
 use crate::plan::file::Plan;
+use crate::plan::keys::parse_number;
 use crate::plan::topology::Cluster;
 use crate::plan::twin::{Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
 
 pub(super) const TWIN_NODES_MAX: u32 = 2000;
-const DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
-const SEGMENTS: RangeInclusive<i64> = 1..=10_000;
-/// Replicas of an index of a twin.
-pub const REPLICAS: RangeInclusive<i64> = 0..=10;
-const SIZES: RangeInclusive<u64> = 0..=1 << 50;
-const RATES: RangeInclusive<f64> = 0.0..=10_000_000.0;
 const FLUSH: &str = "flush";
-/// How long a node may be away.
-pub const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 /// How long a node is away where the plan does not say it.
 pub const DOWN_WITHOUT: Duration = Duration::from_secs(30);
+
+/// How long a node of a twin may be away.
+pub fn down_bounds() -> RangeInclusive<Duration> {
+    TWIN.bounds("down", parse_duration).1
+}
+
+/// How many replicas an index of a twin may have.
+pub fn replicas_bounds() -> RangeInclusive<i64> {
+    TWIN_INDEX.bounds("replicas", parse_number).1
+}
 
 impl Plan {
     pub(super) fn twin(
@@ -110,13 +114,13 @@ impl Plan {
     ) -> Result<TwinIndex> {
         let name = engine::state::check_index_name(index.name.get_ref())
             .map_err(|why| self.error(index.name.span(), why.to_string()));
-        let replicas = self.number::<u32>("replicas", &index.replicas, REPLICAS);
+        let replicas = self.number::<u32>(&TWIN_INDEX, "replicas", &index.replicas);
         let copies = replicas.as_ref().map_or(usize::MAX, |replicas| *replicas as usize + 1);
         let shards = every(index.shard.iter().map(|shard| self.twin_shard(shard, places, copies)));
         let settings = self.settings(&index.settings, check_setting);
         let rate = index.documents_per_s.as_ref();
         let documents_per_s =
-            rate.map_or(Ok(0.0), |rate| self.real("documents_per_s", rate, &RATES));
+            rate.map_or(Ok(0.0), |rate| self.real(&TWIN_INDEX, "documents_per_s", rate));
         let all = (name, replicas, settings, documents_per_s, shards);
         let ((), replicas, settings, documents_per_s, shards) = all.together()?;
         let name = index.name.get_ref().clone();
@@ -130,7 +134,7 @@ impl Plan {
         places: &BTreeMap<&str, usize>,
         copies: usize,
     ) -> Result<TwinShard> {
-        let size = |text: &Spanned<String>| self.size("bytes", text, &SIZES);
+        let size = |text: &Spanned<String>| self.size(&TWIN_SHARD, "bytes", text);
         let place = |node: &Spanned<String>| {
             places.get(node.get_ref().as_str()).copied().ok_or_else(|| {
                 let known: Vec<&str> = places.keys().copied().collect();
@@ -139,8 +143,8 @@ impl Plan {
         };
         let found = (
             size(&shard.bytes),
-            self.number("documents", &shard.documents, DOCUMENTS),
-            self.number("segments", &shard.segments, SEGMENTS),
+            self.number(&TWIN_SHARD, "documents", &shard.documents),
+            self.number(&TWIN_SHARD, "segments", &shard.segments),
             every(shard.copies.get_ref().iter().map(place)),
         );
         let (bytes, documents, segments, nodes): (_, _, _, Vec<usize>) = found.together()?;
@@ -204,7 +208,7 @@ impl Plan {
             return Ok(Question::Add((twin.node.len()..nodes.len()).collect()));
         }
         if let Some(restarted) = &twin.restart {
-            let down = twin.down.as_ref().map_or(Ok(DOWN_WITHOUT), |d| self.time("down", d, &DOWN));
+            let down = twin.down.as_ref().map_or(Ok(DOWN_WITHOUT), |d| self.time(&TWIN, "down", d));
             let flush = twin.before_restart.as_ref().map_or(Ok(false), |done| {
                 let message = "what is done before a node restarts is \"flush\"; without before_restart it is nothing";
                 let is_flush = done.get_ref() == FLUSH;
@@ -213,14 +217,19 @@ impl Plan {
             let (nodes, down, flush) = (called(restarted), down, flush).together()?;
             return Ok(Question::Restart { nodes, down, flush });
         }
+        let bounds = replicas_bounds();
         let replicas = twin.replicas.iter().map(|(name, number)| {
             if !indices.iter().any(|index| index.name == *name.get_ref()) {
                 let known: Vec<&str> = indices.iter().map(|index| index.name.as_str()).collect();
                 return Err(self.unknown("no index of the twin is called", name, "Indices", &known));
             }
             let number = match number.get_ref().as_integer() {
-                Some(number) if REPLICAS.contains(&number) => number as u32,
-                _ => return Err(self.error(number.span(), "replicas are a whole number, 0 to 10")),
+                Some(number) if bounds.contains(&number) => number as u32,
+                _ => {
+                    let (least, most) = (bounds.start(), bounds.end());
+                    let message = format!("replicas are a whole number, {least} to {most}");
+                    return Err(self.error(number.span(), message));
+                }
             };
             Ok((name.get_ref().clone(), number))
         });
@@ -248,7 +257,7 @@ impl Plan {
         let name = table.parameter.get_ref();
         let bound = |text: &Spanned<String>| {
             if name == Uncertain::DOWN {
-                return self.time(name, text, &DOWN).map(|time| time.as_secs_f64());
+                return self.time(&TWIN, "down", text).map(|time| time.as_secs_f64());
             }
             let mut models = Models::default();
             models

@@ -1,19 +1,20 @@
 //! Values wherever they stand: numbers within bounds, texts with units, settings.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::{parse_duration, parse_size, show_size_setting};
+use record::units::{parse_duration, parse_size};
 use toml::Spanned;
 
 use super::together::every;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
-use crate::plan::bounds;
+use crate::plan::bounds::{self, out_of_range};
 use crate::plan::document::Values;
 use crate::plan::file::Plan;
+use crate::plan::keys::{Section, parse_number};
 use crate::plan::scalar;
 
 impl Plan {
@@ -28,13 +29,27 @@ impl Plan {
         self.error(name.span(), unknown(what, name.get_ref(), heading, known))
     }
 
+    /// A whole number within the bounds of its key.
     pub(super) fn number<T: TryFrom<i64>>(
+        &self,
+        section: &Section,
+        key: &str,
+        value: &Spanned<i64>,
+    ) -> Result<T> {
+        self.number_within(key, value, section.bounds(key, parse_number).1)
+    }
+
+    /// A whole number within bounds that the plan gives it; the message calls it `what`.
+    pub(super) fn number_within<T: TryFrom<i64>>(
         &self,
         what: &str,
         value: &Spanned<i64>,
         bounds: RangeInclusive<i64>,
     ) -> Result<T> {
-        self.within(what, value, value.get_ref(), &bounds, |n| n.to_string())?;
+        if !bounds.contains(value.get_ref()) {
+            let said = out_of_range(what, bounds.start(), bounds.end());
+            return Err(self.error(value.span(), said));
+        }
         T::try_from(*value.get_ref())
             .map_err(|_| unreachable!("the bounds of {what} fit the type that it is read into"))
     }
@@ -42,24 +57,12 @@ impl Plan {
     /// A number of documents within bounds, multiplied by the scale; at least one.
     pub(super) fn scaled(
         &self,
-        what: &str,
+        section: &Section,
+        key: &str,
         value: &Spanned<i64>,
-        bounds: RangeInclusive<i64>,
         scale: f64,
     ) -> Result<u64> {
-        Ok(scaled(self.number(what, value, bounds)?, scale))
-    }
-
-    /// Checks that `value`, written at `place`, is within `bounds`; the message shows those with `show`.
-    pub(super) fn within<T: PartialOrd, P>(
-        &self,
-        what: &str,
-        place: &Spanned<P>,
-        value: &T,
-        bounds: &RangeInclusive<T>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<()> {
-        bounds::within(what, value, bounds, show).map_err(|why| self.error(place.span(), why))
+        Ok(scaled(self.number(section, key, value)?, scale))
     }
 
     pub(super) fn unit<T, E: Display>(
@@ -72,35 +75,35 @@ impl Plan {
 
     pub(super) fn time(
         &self,
-        what: &str,
+        section: &Section,
+        key: &str,
         text: &Spanned<String>,
-        bounds: &RangeInclusive<Duration>,
     ) -> Result<Duration> {
         let time = self.unit(text, parse_duration)?;
-        self.within(what, text, &time, bounds, |time| format!("{time:?}"))?;
-        Ok(time)
+        self.within(section, key, text, time, parse_duration)
     }
 
-    pub(super) fn size(
-        &self,
-        what: &str,
-        text: &Spanned<String>,
-        bounds: &RangeInclusive<u64>,
-    ) -> Result<u64> {
+    pub(super) fn size(&self, section: &Section, key: &str, text: &Spanned<String>) -> Result<u64> {
         let bytes = self.unit(text, parse_size)?;
-        self.within(what, text, &bytes, bounds, |bytes| show_size_setting(*bytes))?;
-        Ok(bytes)
+        self.within(section, key, text, bytes, parse_size)
     }
 
     /// A number with a fraction within bounds.
-    pub(super) fn real(
+    pub(super) fn real(&self, section: &Section, key: &str, value: &Spanned<f64>) -> Result<f64> {
+        self.within(section, key, value, *value.get_ref(), parse_number)
+    }
+
+    /// A value of a key, written at `place`, where it is within bounds.
+    fn within<T: PartialOrd, P, E: Debug>(
         &self,
-        what: &str,
-        value: &Spanned<f64>,
-        bounds: &RangeInclusive<f64>,
-    ) -> Result<f64> {
-        self.within(what, value, value.get_ref(), bounds, f64::to_string)?;
-        Ok(*value.get_ref())
+        section: &Section,
+        key: &str,
+        place: &Spanned<P>,
+        value: T,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T> {
+        let checked = bounds::within(section, key, key, &value, read);
+        checked.map(|()| value).map_err(|why| self.error(place.span(), why))
     }
 
     /// Settings as texts, each checked by whoever knows it.
