@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Action, Track};
+use super::{Action, Step, Track};
 use crate::corpus::{Sought, Source};
-use crate::load::Content;
+use crate::load::{Content, Operation};
 
 /// Queries that name a field and a value of it.
 const QUERIES: [&str; 5] = ["term", "terms", "match", "match_phrase", "prefix"];
@@ -17,15 +17,20 @@ impl Track {
     pub(super) fn make_what_is_asked(&mut self) {
         let mut asked = BTreeSet::new();
         for task in self.elements.iter().flat_map(|element| &element.tasks) {
-            let Action::Send(operation) = &task.action else { continue };
-            let bodies = match &operation.content {
-                Content::Pattern { bodies, .. } => bodies.as_slice(),
-                Content::Scroll { body, .. } => std::slice::from_ref(body),
-                Content::Corpora(_) => &[],
+            let parsed = |body: &String| serde_json::from_str::<Value>(body).ok();
+            let bodies: Vec<Value> = match &task.action {
+                Action::Send(Operation { content, .. }) => match content {
+                    Content::Pattern { bodies, .. } => bodies.iter().filter_map(parsed).collect(),
+                    Content::Scroll { body, .. } => parsed(body).into_iter().collect(),
+                    Content::Corpora(_) => continue,
+                },
+                Action::Do(steps) => {
+                    let requests = steps.iter().flat_map(Step::requests);
+                    let searches = requests.filter(|one| one.check.is_of_searches());
+                    searches.filter_map(|one| one.body.clone()).collect()
+                }
             };
-            for body in bodies.iter().filter_map(|body| serde_json::from_str::<Value>(body).ok()) {
-                values(&body, &mut asked);
-            }
+            bodies.iter().for_each(|body| values(body, &mut asked));
         }
         for task in self.elements.iter_mut().flat_map(|element| &mut element.tasks) {
             let Action::Send(operation) = &mut task.action else { continue };

@@ -274,9 +274,13 @@ fn documents_that_are_made_of_a_mapping_hold_what_searches_look_for() {
             { "name": "x", "operation": { "operation-type": "search",
                 "body": { "query": { "term": { "k": "from a search" } } } } } ] }"#;
     let options = TrackOptions { generate: true, ..embedded() };
-    let track = opened_beside(&[("orders.json", mapping)], text, &options).unwrap();
-    let Content::Corpora(parts) = content(&track.elements[0].tasks[0]) else { panic!("{track:?}") };
-    assert!(format!("{:?}", parts[0].source).contains("from a search"), "{parts:?}");
+    let of_pages = text.replace("\"search\"", "\"paginated-search\", \"pages\": 1");
+    for text in [text, &of_pages] {
+        let track = opened_beside(&[("orders.json", mapping)], text, &options).unwrap();
+        let fill = content(&track.elements[0].tasks[0]);
+        let Content::Corpora(parts) = fill else { panic!("{track:?}") };
+        assert!(format!("{:?}", parts[0].source).contains("from a search"), "{parts:?}");
+    }
 }
 
 #[test]
