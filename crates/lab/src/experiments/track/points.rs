@@ -144,7 +144,9 @@ impl Points {
         let open = self.open.borrow();
         let found = open.iter().rev().find(|open| open.client == client && open.name == name);
         found.map(|open| open.id.clone()).ok_or_else(|| {
-            format!("no point in time called \"{name}\" is open; a stream beside this one may have ended it")
+            format!(
+                "no point in time called \"{name}\" is open; a stream beside this one may open it yet, or have ended it"
+            )
         })
     }
 }
