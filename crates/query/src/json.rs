@@ -285,9 +285,9 @@ impl<'a> Value<'a> {
             Value::Bool(yes) => (*yes).into(),
             Value::Number(number) => number.clone().into(),
             Value::Text(text) => text.as_ref().into(),
-            Value::List(items) => items.iter().map(|item| item.value.plain()).collect(),
+            Value::List(items) => items.iter().map(Node::plain).collect(),
             Value::Object(members) => {
-                members.iter().map(|of| (of.name.to_string(), of.node.value.plain())).collect()
+                members.iter().map(|of| (of.name.to_string(), of.node.plain())).collect()
             }
         }
     }
@@ -420,6 +420,11 @@ impl<'b> Node<'b> {
         })
     }
 
+    /// Without places.
+    pub fn plain(&self) -> serde_json::Value {
+        self.value.plain()
+    }
+
     pub(crate) fn wrong(&self, what: &str, wanted: &str) -> SearchError {
         parsing(self.at, format!("[{what}] is {wanted}, found {}", self.kind()))
     }
@@ -432,7 +437,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str) -> Result<serde_json::Value, SearchError> {
-        read(text.as_bytes(), |node| Ok(node.value.plain()))
+        read(text.as_bytes(), |node| Ok(node.plain()))
     }
 
     #[test]
