@@ -8,6 +8,7 @@ use record::RunDir;
 use crate::difference::{Difference, can_support};
 use crate::headline::Headline;
 use crate::summary::Summary;
+use crate::words::counted;
 
 pub use figures::{Compared, Contender};
 
@@ -92,16 +93,18 @@ impl<'a> Runs<'a> {
         let supported = changes().filter(|(_, _, found)| found.is_supported()).count();
         let (text, details) = match (largest(true), largest(false)) {
             (Some(found), _) => {
-                (format!("{supported} of {several} differences are more than chance"), words(found))
+                let are = if supported == 1 { "is" } else { "are" };
+                let differences = counted(several, "difference", "differences");
+                (format!("{supported} of {differences} {are} more than chance"), words(found))
             }
             (None, Some(found)) if size(&found) > 0.0 => {
                 let text = if self.can_support_any() {
                     "No difference that the laps support".to_owned()
                 } else if self.has_no_noise() {
                     let differ = changes().filter(|change| size(change) > 0.0).count();
-                    format!(
-                        "{differ} of {several} figures differ: virtual time with one seed has no noise"
-                    )
+                    let figures = counted(several, "figure", "figures");
+                    let verb = if differ == 1 { "differs" } else { "differ" };
+                    format!("{differ} of {figures} {verb}: virtual time with one seed has no noise")
                 } else if self.figures.iter().any(|figure| figure.copies.contains(&true)) {
                     "Laps in virtual time are copies, and say nothing of chance".to_owned()
                 } else {
@@ -277,6 +280,12 @@ mod tests {
         assert!(said.starts_with("A and B ran in virtual time with seed 7: "), "{said}");
         assert!(!said.contains("--laps"), "{said}");
         assert_eq!(Runs::of(&[&a, &a]).headline().text, "The figures are the same");
+        // Twice the bytes in twice the time are the same rate.
+        let mut twice = in_virtual_time(&[20.0]);
+        twice.rows[0].bytes *= 2;
+        twice.rows[0].bytes_per_s = a.rows[0].bytes_per_s;
+        let said = Runs::of(&[&a, &twice]).headline().text;
+        assert!(said.starts_with("1 of 2 figures differs: "), "{said}");
     }
 
     #[test]

@@ -25,11 +25,11 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let lost = match (broken, laps().all(|lap| lap.copies > 0)) {
         (0, true) => "nothing lost".to_owned(),
         (0, false) => "not verified".to_owned(),
-        (broken, _) => format!("{broken} RULES BROKEN{}", broken_by(variants)),
+        (broken, _) => rules_broken(broken) + &broken_by(variants),
     };
     let written = |by: &[VariantFollow]| {
         let acknowledged = by.iter().flat_map(|one| &one.laps).map(|lap| lap.acknowledged).sum();
-        format!("{} writes acknowledged, {lost}", words::count(acknowledged))
+        format!("{}, {lost}", acknowledged_writes(acknowledged))
     };
     let all_written = written(variants);
     let Some((variant, wait)) = worst else { return Headline::from(all_written) };
@@ -80,10 +80,17 @@ fn broken_by(variants: &[VariantFollow]) -> String {
 
 /// Where a variant's follower met its leader, in a sentence.
 fn meeting(variant: &str, met: Met) -> String {
-    let (after, operations) = (units::show_seconds(met.seconds), words::count(met.operations));
-    format!(
-        "{variant}: leader and follower met {after} after the lap began, at {operations} operations."
-    )
+    let after = units::show_seconds(met.seconds);
+    let operations = words::counted(words::count(met.operations), "operation", "operations");
+    format!("{variant}: leader and follower met {after} after the lap began, at {operations}.")
+}
+
+fn acknowledged_writes(count: u64) -> String {
+    words::counted(words::count(count), "write acknowledged", "writes acknowledged")
+}
+
+fn rules_broken(count: u64) -> String {
+    words::counted(count, "RULE BROKEN", "RULES BROKEN")
 }
 
 /// What went on beside the following: rollovers, random restarts, searches, and what nodes used of memory and handles;
@@ -111,8 +118,9 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
     }
     if let Some(SearchFigures { held, incomplete, wrong, given_up }) = searches {
         let [held, incomplete, wrong] = [held, incomplete, wrong].map(|count| words::count(*count));
+        let held = words::counted(held, "search", "searches");
         said.push(format!(
-            "{held} searches found what was acknowledged and refreshed before, {wrong} did not, {incomplete} had no \
+            "{held} found what was acknowledged and refreshed before, {wrong} did not, {incomplete} had no \
              answer of every copy"
         ));
         if *given_up > 0 {
@@ -157,17 +165,16 @@ pub fn waits(figures: &FollowFigures) -> Vec<&CatchUp> {
 /// How many writes were acknowledged, and what the check of the copies found, in a sentence.
 pub fn verified(figures: &FollowFigures) -> String {
     let FollowFigures { acknowledged, rejected, unanswered, copies, violations, .. } = figures;
-    let [acknowledged, rejected, unanswered] =
-        [acknowledged, rejected, unanswered].map(|count| words::count(*count));
-    let writes = format!(
-        "{acknowledged} writes acknowledged, {rejected} refused, {unanswered} without an answer"
-    );
+    let writes = acknowledged_writes(*acknowledged);
+    let [rejected, unanswered] = [rejected, unanswered].map(|count| words::count(*count));
+    let writes = format!("{writes}, {rejected} refused, {unanswered} without an answer");
+    let read = words::counted(copies, "copy read", "copies read");
     match (copies, violations) {
         (0, _) => format!("{writes}; no copy was read"),
         (_, 0) => format!(
-            "{writes}; {copies} copies read, each has every acknowledged write once, in its last version, and nothing else"
+            "{writes}; {read}, each has every acknowledged write once, in its last version, and nothing else"
         ),
-        (_, broken) => format!("{writes}; {copies} copies read, {broken} RULES BROKEN"),
+        (_, broken) => format!("{writes}; {read}, {}", rules_broken(*broken)),
     }
 }
 
@@ -220,6 +227,10 @@ mod tests {
         let broken = headline(&[variant("adaptive", 2)]).text;
         assert!(broken.ends_with(", 2 RULES BROKEN"), "{broken}");
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
+        let one = FollowFigures { acknowledged: 1, copies: 1, ..figures(1) };
+        let says =
+            "1 write acknowledged, 0 refused, 0 without an answer; 1 copy read, 1 RULE BROKEN";
+        assert_eq!(verified(&one), says);
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));
     }
 

@@ -42,7 +42,8 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
     let is_done =
         |variant: &&Variant| variant.finished().is_some() && stopped(run, variant).is_none();
     let done = variants.iter().filter(is_done).count();
-    let count = format!("{done} of {} variants finished", variants.len());
+    let all = words::counted(variants.len(), "variant", "variants");
+    let count = format!("{done} of {all} finished");
     match run.manifest.status {
         Status::Complete if done == variants.len() => None,
         Status::Complete if variants.iter().any(Variant::began) => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::Manifest;
 
-use crate::words::{rate, rtt};
+use crate::words::{counted, rate, rtt};
 
 /// The most parameters of a track that are named, and the most of their values that is shown.
 const PARAMS_MAX: usize = 6;
@@ -24,7 +24,9 @@ pub(crate) fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
             format!("{} at {}", rtt(link.rtt_ms), rate(link.rate_bytes_per_s as f64))
         })
     };
-    let machine = |m: &Manifest| format!("{} with {} cores", m.machine.cpu, m.machine.cores);
+    let machine = |m: &Manifest| {
+        format!("{} with {}", m.machine.cpu, counted(m.machine.cores, "core", "cores"))
+    };
     add("plan", &a.plan, &b.plan);
     if let (Some(a), Some(b)) = (&a.question, &b.question) {
         add("question", &format!("\"{}\"", a.asked), &format!("\"{}\"", b.asked));

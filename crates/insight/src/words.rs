@@ -1,10 +1,8 @@
 //! Numbers and limits as people read them; one wording for terminal and page.
 
-use std::fmt::Display;
-
 use record::{Limit, units};
 
-pub use record::units::show_count as count;
+pub use record::units::{counted, show_count as count};
 
 /// A share, 0 to 1, as `97 %`, `2.4 %` or `< 0.1 %`.
 pub fn percent(share: f64) -> String {
@@ -101,13 +99,6 @@ pub fn rtt_tenths(rtt_ms: f64) -> String {
     }
 }
 
-/// A number and what it counts, or does: `1 copy waits`, `3 copies wait`.
-pub fn counted(count: impl Display, one: &str, many: &str) -> String {
-    let count = count.to_string();
-    let what = if count == "1" { one } else { many };
-    format!("{count} {what}")
-}
-
 /// Names in the order in which they come, each once.
 pub fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut once: Vec<&str> = Vec::new();
@@ -192,12 +183,6 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn what_is_counted_is_one_or_many() {
-        let copies = |count: f64| counted(count, "copy waits", "copies wait");
-        assert_eq!([0.0, 1.0, 3.0].map(copies), ["0 copies wait", "1 copy waits", "3 copies wait"]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use record::units::counted;
+
 use crate::diagnostic::Mistakes;
 
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
@@ -30,7 +32,7 @@ pub enum Error {
     /// A plan cannot be run as it was asked for, or not in this place.
     #[error("{why}")]
     Usage { why: String },
-    #[error("start {nodes} nodes")]
+    #[error("start {}", counted(.nodes, "node", "nodes"))]
     Start { nodes: usize, source: clusters::Error },
     /// The emulated link could not be measured by itself, before nodes use it.
     #[error("measure the link's own ceiling")]
@@ -115,9 +117,10 @@ pub enum Error {
     #[error("{variant}: {sentence}")]
     Stays { variant: String, sentence: String },
     #[error(
-        "{variant}: {copies} copies are made so slowly that not a chunk of theirs has come for {seconds} s, longer than \
-         what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks, \
-         and at what a copy takes besides (--open-copy, --first-copy, --each-file){others}"
+        "{variant}: {} so slowly that not a chunk of theirs has come for {seconds} s, longer than what is simulated: \
+         {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks, and at what a copy \
+         takes besides (--open-copy, --first-copy, --each-file){others}",
+        counted(.copies, "copy is made", "copies are made")
     )]
     TooSlow {
         variant: String,

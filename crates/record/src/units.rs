@@ -4,6 +4,7 @@
 //! in Elasticsearch), rates of links are powers of 1000 (`1gbit` is 10^9 bits a second). What is shown
 //! to people is in powers of 1000 (`MB/s`), as the source documents do.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 /// A text that is no size, rate or time; the message says what is accepted.
@@ -198,6 +199,13 @@ pub fn show_count(count: u64) -> String {
     shown
 }
 
+/// A number and what it counts, or does: `1 copy waits`, `3 copies wait`.
+pub fn counted(count: impl Display, one: &str, many: &str) -> String {
+    let count = count.to_string();
+    let what = if count == "1" { one } else { many };
+    format!("{count} {what}")
+}
+
 fn scaled(value: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut unit = 0;
@@ -317,6 +325,12 @@ mod tests {
         let shown = [0, 5000, 10_000, 904_000, 17_021_194_000].map(show_count);
         let shown = shown.map(|text| text.replace(THOUSANDS, " "));
         assert_eq!(shown, ["0", "5000", "10 000", "904 000", "17 021 194 000"]);
+    }
+
+    #[test]
+    fn what_is_counted_is_one_or_many() {
+        let copies = |count: f64| counted(count, "copy waits", "copies wait");
+        assert_eq!([0.0, 1.0, 3.0].map(copies), ["0 copies wait", "1 copy waits", "3 copies wait"]);
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Bench {
         let scatter = Scatter {
             id: "gains",
             title: "Gains promised and gains got",
-            desc: format!("{} findings that named a setting.", dots.len()),
+            desc: words::counted(dots.len(), "finding", "findings") + " that named a setting.",
             size: (480.0, 360.0),
             axes: ("promised", "got, off by"),
             unit: "×",
@@ -274,7 +274,12 @@ impl Bench {
             ));
         }
         if self.is_drawn {
-            about.push(format!("{refused} draws of both halves were no cases"));
+            let were = words::counted(
+                refused,
+                "draw of both halves was no case",
+                "draws of both halves were no cases",
+            );
+            about.push(were);
         }
         // In virtual time nobody waits for a case.
         if let Some(s) = median(&self.took_s).filter(|_| self.target != "virtual") {

@@ -8,6 +8,7 @@ use record::names::listed;
 use super::figures::{Compared, Contender, draw_alike, has_others};
 use crate::difference::{SUPPORTED_P, can_support};
 use crate::unlike::unlike;
+use crate::words::counted;
 
 /// Figures beside which one in twenty differs by chance are worth a sentence from so many on.
 const MANY: usize = 20;
@@ -72,7 +73,7 @@ pub(super) fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec
         } else if base > 0 && laps > 0 && !can_support(base, laps) {
             let have = match (base, laps) {
                 (1, 1) => "one lap each".to_owned(),
-                _ => format!("{base} and {laps} laps"),
+                _ => format!("{base} and {}", counted(laps, "lap", "laps")),
             };
             said.push(format!(
                 "{both} have {have}, too few to tell a difference from chance: run both with --laps 5."

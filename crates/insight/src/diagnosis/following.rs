@@ -62,8 +62,9 @@ pub(crate) fn follow_on(series: &Series<'_>) -> Vec<String> {
             more += 1;
             continue;
         }
-        let (ops, left) = (words::count(ops), show_seconds(left_s));
-        said.push(format!("{name} catches up: {ops} operations behind, {left} at this rate"));
+        let ops = words::counted(words::count(ops), "operation", "operations");
+        let left = show_seconds(left_s);
+        said.push(format!("{name} catches up: {ops} behind, {left} at this rate"));
     }
     said.extend((more > 0).then(|| format!("more followers catch up: {more}")));
     let who = match kept_up.len() {

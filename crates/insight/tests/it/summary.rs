@@ -428,12 +428,12 @@ fn a_track_that_stopped_in_the_middle_did_not_finish_and_says_at_which_task() {
     let said = |status: Status, rows: Vec<Row>| Summary::of(&run(&["a"], status, rows)).gaps;
     assert_eq!(
         said(Status::Failed, vec![lap(1, Some("merge"))]),
-        ["The run failed: 0 of 1 variants finished.", "a: stopped at merge, before its end."]
+        ["The run failed: 0 of 1 variant finished.", "a: stopped at merge, before its end."]
     );
     assert_eq!(
         said(Status::Interrupted, vec![lap(1, None), lap(2, Some("merge"))]),
         [
-            "The run was interrupted: 0 of 1 variants finished.",
+            "The run was interrupted: 0 of 1 variant finished.",
             "a: in lap 2 stopped at merge, before its end."
         ]
     );
@@ -446,7 +446,7 @@ fn an_empty_run_and_a_row_without_time_are_no_results() {
     assert_eq!(Summary::of(&failed).headline, "No variant began: the run failed");
     let mut failed = run(&["a"], Status::Failed, vec![]);
     failed.manifest.failure = Some("no index [a]".to_owned());
-    let why = "The run failed: 0 of 1 variants finished. Why: no index [a].";
+    let why = "The run failed: 0 of 1 variant finished. Why: no index [a].";
     assert_eq!(Summary::of(&failed).gaps[0], why);
     let zero = run(&["a"], Status::Complete, vec![row("a", 1, 0.0, Limit::Latency)]);
     let summary = Summary::of(&zero);

@@ -2,7 +2,7 @@
 
 use clusters::live::LiveClient;
 use record::roles::holds_new_indices;
-use record::units::show_bytes;
+use record::units::{counted, show_bytes};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
@@ -31,9 +31,10 @@ impl TwoNodes {
         let moving = ["initializing_shards", "relocating_shards"];
         let moving: u64 = moving.iter().filter_map(|state| health[*state].as_u64()).sum();
         if moving > 0 {
+            let copies = counted(moving, "copy is", "copies are");
             return Err(Error::usage(format!(
-                "{moving} copies are on their way in that cluster, and would be measured, too; nothing was changed: \
-                 try again once they have come"
+                "{copies} on the way in that cluster, and would be measured, too; nothing was changed: try again once \
+                 nothing moves"
             )));
         }
         let awareness = awareness(&client.get(AWARENESS).await?);
@@ -160,7 +161,7 @@ fn machine(node: &Value) -> Value {
 }
 
 fn in_words(machine: &Value) -> String {
-    let cores = machine["cores"].as_u64().map(|cores| format!("{cores} cores"));
+    let cores = machine["cores"].as_u64().map(|cores| counted(cores, "core", "cores"));
     let heap =
         machine["heap_bytes"].as_u64().map(|bytes| format!("a heap of {}", show_bytes(bytes)));
     let text = |key: &str| machine[key].as_str().map(str::to_owned);

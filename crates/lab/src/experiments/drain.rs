@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use record::Row;
+use record::units::{counted, show_seconds};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -91,8 +92,8 @@ impl Experiment for DrainNodes {
             wait_until_empty(run, &node).await?;
             let took_s = all.seconds_since(began_epoch_ms);
             total_s += took_s;
-            let took = record::units::show_seconds(took_s);
-            run.note(Some(turn.variant), &format!("{copies} copies left {node}: {took}"))?;
+            let (copies, took) = (counted(copies, "copy", "copies"), show_seconds(took_s));
+            run.note(Some(turn.variant), &format!("{copies} left {node}: {took}"))?;
         }
         run.end_recovery(turn)?;
         let row = run.row(turn, total_s, &all);
@@ -154,9 +155,10 @@ async fn wait_until_empty(run: &Runner<'_>, node: &str) -> Result<()> {
             return Ok(());
         }
         if run.env.now() >= give_up {
+            let left = counted(left, "copy is", "copies are");
             return Err(Error::usage(format!(
-                "{left} copies are still on {node}, although as many as it held have recovered elsewhere: \
-                 GET /_cluster/allocation/explain says what keeps them"
+                "{left} still on {node}, although as many as it held have recovered elsewhere: \
+                 GET /_cluster/allocation/explain says why"
             )));
         }
         run.env.sleep(LOOK_EVERY).await;

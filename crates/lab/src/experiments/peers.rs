@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use clusters::FaultKind;
 use record::Row;
+use record::units::{counted, show_seconds};
 use serde_json::json;
 
 use crate::error::{Error, Result};
@@ -95,8 +96,8 @@ async fn restart_in_turn(
         all = run.watch_recovery(WatchedRecovery { already: all, ..watched }).await?;
         let took_s = all.seconds_since(began_epoch_ms);
         total_s += took_s;
-        let took = record::units::show_seconds(took_s);
-        let text = format!("{copies} copies recovered after {node} restarted empty: {took}");
+        let (copies, took) = (counted(copies, "copy", "copies"), show_seconds(took_s));
+        let text = format!("{copies} recovered after {node} restarted empty: {took}");
         run.note(Some(turn.variant), &text)?;
     }
     Ok((total_s, all))

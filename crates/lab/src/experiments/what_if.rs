@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use clusters::FaultKind;
 use engine::settings::{Settings, Watermark, Watermarks};
 use record::random::split_mix;
-use record::units::show_bytes;
+use record::units::{counted, show_bytes};
 use record::{Phase, Row};
 use serde_json::{Value, json};
 use world::model::{Host, parameters};
@@ -164,7 +164,7 @@ async fn lose(
     let twin = twin(run);
     let names: Vec<&str> = nodes.iter().map(|node| twin.nodes[*node].name.as_str()).collect();
     let (copies, bytes) = twin.outstanding();
-    let copies = if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") };
+    let copies = counted(copies, "copy", "copies");
     let text = format!("{} lost; to be made: {copies} of {}", names.join(", "), show_bytes(bytes));
     run.note(Some(outlook.turn.variant), &text)?;
     for node in nodes {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use record::ledger::{RunSum, Sums};
-use record::units::show_count;
+use record::units::{counted, show_count};
 use record::{RecoverySample, ShardDigest};
 use world::Time;
 
@@ -108,11 +108,12 @@ impl Runner<'_> {
         writers.driver.ledgers.refuse_all_rejected()?;
         let (acknowledged, rejected, unanswered) = writers.driver.ledgers.counts();
         let per_s = acknowledged as f64 / seconds.max(1e-3);
-        let acknowledged = show_count(acknowledged);
-        let mut text = format!("indexed {acknowledged} documents beside, {per_s:.0}/s");
-        for (count, what) in [(rejected, "were refused"), (unanswered, "got no answer")] {
+        let documents = counted(show_count(acknowledged), "document", "documents");
+        let mut text = format!("indexed {documents} beside, {per_s:.0}/s");
+        let refused = (rejected, "was refused", "were refused");
+        for (count, one, many) in [refused, (unanswered, "got no answer", "got no answer")] {
             if count > 0 {
-                text.push_str(&format!("; {} {what}", show_count(count)));
+                text.push_str(&format!("; {}", counted(show_count(count), one, many)));
             }
         }
         self.note(Some(variant), &text)

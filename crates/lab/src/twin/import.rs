@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::inventory::{Inventory, InventoryNode};
 use record::observation::Identity;
 use record::roles::{FROZEN, is_dedicated_to};
-use record::units::show_size_setting;
+use record::units::{counted, show_size_setting};
 use toml::{Table, Value};
 
 use super::TwinPlan;
 use super::cluster_settings::{cluster_settings, zone_attribute};
 use super::given::{self, Given, SEEN, put};
 use super::indices::indices;
-use super::left_out::{counted, of_copies};
+use super::left_out::of_copies;
 use super::node_order::{as_the_allocator_has_them, bucket};
 use super::voters::voters;
 use super::writes;

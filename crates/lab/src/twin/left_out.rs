@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
+use record::units::counted;
 
 use crate::plan::DELAY;
 
 /// `index.recovery.file_based_threshold` where nobody set it.
 const FILE_BASED_THRESHOLD: f64 = 0.1;
-
-pub(super) fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
-}
 
 /// Copies that are not as the twin has them, and nodes of which it is not known whether they take copies.
 pub(super) fn of_copies(
@@ -22,10 +19,11 @@ pub(super) fn of_copies(
 ) {
     let lagging = seen.copies.iter().filter(|copy| replays_too_much(copy)).count();
     if lagging > 0 {
+        let copies = counted(lagging, "copy whose", "copies whose");
         left_out.push(format!(
-            "{lagging} copies whose retention leases lag by more than a tenth of their documents: where their node is \
-             away when primaries renew leases, as every 30 s, they come back by files and not by operations; half a \
-             minute after the last write none lags"
+            "{copies} retention leases lag by more than a tenth of the documents: where their node is away when \
+             primaries renew leases, as every 30 s, they come back by files and not by operations; half a minute after \
+             the last write none lags"
         ));
     }
     let under_way = |copy: &&InventoryCopy| !copy.primary && copy.state == "INITIALIZING";
@@ -66,8 +64,8 @@ pub(super) fn of_copies(
         |node: &&&InventoryNode| node.holds_data.is_none() && !holders.contains(node.name.as_str());
     let untold = nodes.iter().filter(takes_copies).count();
     if untold > 0 {
-        left_out
-            .push(format!("the roles of {untold} nodes, which are not known: they take copies"));
+        let nodes = counted(untold, "node", "nodes");
+        left_out.push(format!("the roles of {nodes}, which are not known: they take copies"));
     }
 }
 

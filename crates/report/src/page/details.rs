@@ -123,7 +123,7 @@ fn facts(manifest: &Manifest, watched: bool) -> Markup {
     // A record that has lost its manifest does not tell the machine.
     let cores = match machine.cores {
         0 => String::new(),
-        cores => format!(", {cores} cores"),
+        cores => format!(", {}", words::counted(cores, "core", "cores")),
     };
     let memory = match machine.memory_bytes {
         0 => "unknown".to_owned(),

@@ -187,7 +187,7 @@ mod tests {
         let files = tried().markdown();
         let (index, page) = (&files[0].1, &files[1].1);
         assert!(
-            index.contains("- OpenSearch, 2026-11-25, 2 cores, 1 lap: 0 of 1 conclusions hold")
+            index.contains("- OpenSearch, 2026-11-25, 2 cores, 1 lap: 0 of 1 conclusion holds")
         );
         let row = page.lines().find(|line| line.contains("holds, 12.0×")).unwrap();
         assert!(row.contains("does not hold, 1.10×") && row.contains("holds, 15.1×"), "{row}");

@@ -406,9 +406,9 @@ impl Published {
         };
         let each: Vec<String> = self.walls.iter().map(one).collect();
         format!(
-            "Simulated in {} on {} cores. Time of a core: {}.",
+            "Simulated in {} on {}. Time of a core: {}.",
             units::show_seconds(self.wall_s),
-            self.cores,
+            words::counted(self.cores, "core", "cores"),
             each.join(", ")
         )
     }

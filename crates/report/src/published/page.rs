@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use record::{Kind, units};
 
 use super::conclusion::{BOUNDS, Notes, holding};
-use super::place::{WHERE_TIME_IS_REAL, verdict};
+use super::place::{WHERE_TIME_IS_REAL, that_hold, verdict};
 use super::{Conclusion, Document, Published, TIMES, ours, per_cent, published};
 use super::{beside, charts};
 use crate::grid::signed;
@@ -55,7 +55,8 @@ impl Published {
     }
 
     fn head(&self) -> Markup {
-        let (holding, failing) = self.predicted_holding(None);
+        let holding = self.predicted_holding(None);
+        let holding = that_hold(holding, "predicted conclusion", "predicted conclusions");
         let is_measured = |document: &&Document| {
             let conclusions = self.conclusions_of(document);
             self.rows_of(document).next().is_some() || conclusions.iter().any(|c| c.holds.is_some())
@@ -71,9 +72,9 @@ impl Published {
                     @match self.predicted_times().median_error {
                         Some(median) if self.compares(Some(TIMES)) => {
                             "Predicted recoveries are " (per_cent(median)) " off (median); "
-                            (holding) " of " (holding + failing) " predicted conclusions hold."
+                            (holding) "."
                         }
-                        _ => { (holding) " of " (holding + failing) " predicted conclusions hold." }
+                        _ => { (holding) "." }
                     }
                 }
                 p.about {
@@ -95,10 +96,11 @@ impl Published {
     /// A document with its outcome, as a link to its section.
     fn entry(&self, document: &Document) -> Markup {
         let (holding, failing) = holding(self.conclusions_of(document).into_iter());
+        let said = that_hold((holding, failing), "conclusion", "conclusions");
         html! {
             li {
                 a href={ "#" (document.id) } { (document.title) }
-                @if holding + failing > 0 { ": " (holding) " of " (holding + failing) " conclusions hold" }
+                @if holding + failing > 0 { ": " (said) }
             }
         }
     }
@@ -444,7 +446,7 @@ mod tests {
         let page = sample().html();
         assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
         for text in [
-            "Predicted recoveries are 10.0 % off (median); 1 of 1 predicted conclusions hold.",
+            "Predicted recoveries are 10.0 % off (median); 1 of 1 predicted conclusion holds.",
             "Conclusions: 1 of 2 hold, 0 of them within 10 % of the document's own figure, which it gives for 1 of them; \
              of the 1 that were predicted 1 hold.",
             "the root of its ratio, and no upper end",
@@ -516,7 +518,7 @@ mod tests {
         let (first, second) = page.split_once("id=\"life-after-ec2\"").unwrap();
         assert_eq!(first.matches("Recovered bytes over time").count(), 2, "for both widths");
         assert!(first.contains("Beside the graphs that the document links to"));
-        let entry = "<a href=\"#benchmark-plan\">Benchmark plan</a>: 1 of 2 conclusions hold</li>";
+        let entry = "<a href=\"#benchmark-plan\">Benchmark plan</a>: 1 of 2 conclusions holds</li>";
         assert!(first.contains(entry), "the page begins with the outcome of each document");
         assert!(first.find("Beside ") < first.find("It concludes"), "before the conclusions");
         for without in [second, sample().html().as_str()] {

@@ -44,6 +44,13 @@ impl Found {
     }
 }
 
+/// `12 of 17 conclusions hold`, of those that hold and those that do not.
+pub(super) fn that_hold((holding, failing): (usize, usize), one: &str, many: &str) -> String {
+    let all = holding + failing;
+    let verb = if holding == 1 || all == 1 { "holds" } else { "hold" };
+    format!("{holding} of {} {verb}", counted(all, one, many))
+}
+
 impl Place {
     fn count(&self, holds: bool) -> usize {
         self.conclusions.iter().filter(|found| found.holds == Some(holds)).count()
@@ -55,14 +62,10 @@ impl Place {
         let laps = counted(self.laps, "lap", "laps");
         let scale =
             if self.scale == 1.0 { String::new() } else { format!(", scale {}", self.scale) };
-        let (holding, failing) = (self.count(true), self.count(false));
-        format!(
-            "{}, {}, {} cores, {laps}{scale}: {holding} of {} conclusions hold",
-            capital(&self.on),
-            self.date,
-            self.cores,
-            holding + failing
-        )
+        let cores = counted(self.cores, "core", "cores");
+        let both = (self.count(true), self.count(false));
+        let holding = that_hold(both, "conclusion", "conclusions");
+        format!("{}, {}, {cores}, {laps}{scale}: {holding}", capital(&self.on), self.date)
     }
 
     /// For a terminal. Ends with a line break.

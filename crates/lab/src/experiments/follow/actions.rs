@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use record::CatchUp;
-use record::units::{show_count, show_seconds};
+use record::units::{counted, show_count, show_seconds};
 use serde_json::{Value, json};
 use world::Time;
 
@@ -54,7 +54,8 @@ pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> R
                 let full = rate.full.filter(|_| is_virtual);
                 following.driver.begin(*rate, full.map(|runs| RunRate { runs, every: RUN_EVERY }));
                 let rate = full.map_or(rate.documents_per_s, |full| full.documents_per_s);
-                following.happened = format!("{} documents a second began", show_count(rate));
+                let rate = counted(show_count(rate), "document", "documents");
+                following.happened = format!("{rate} a second began");
             }
             Action::StopIndexing => {
                 following.driver.stop().await;
@@ -216,8 +217,8 @@ async fn wait_for_documents(
         look(run, following, pace.max(run.plan.sample), None).await?;
     }
     let passed = (run.env.now() - began).as_secs_f64();
-    let (count, took) = (show_count(documents), show_seconds(passed));
-    following.happened = format!("{count} documents were written in {took}");
+    let written = counted(show_count(documents), "document was", "documents were");
+    following.happened = format!("{written} written in {}", show_seconds(passed));
     Ok(())
 }
 

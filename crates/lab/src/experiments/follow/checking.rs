@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::RestClient;
 use record::ledger::{Copy, Violation};
+use record::units::counted;
 
 use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER};
@@ -53,8 +54,11 @@ pub(super) async fn check(run: &Runner<'_>, ledgers: &WriteLedgers) -> Result<Fo
         }
     }
     let what = match found.violations.len() {
-        0 => format!("{} copies hold what was acknowledged", found.copies),
-        count => format!("{} copies break {count} rules", found.copies),
+        0 => counted(found.copies, "copy holds", "copies hold") + " what was acknowledged",
+        count => {
+            let rules = counted(count, "rule", "rules");
+            format!("{} {rules}", counted(found.copies, "copy breaks", "copies break"))
+        }
     };
     run.note(None, &what)?;
     Ok(found)

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use record::units::{show_bytes, show_count};
+use record::units::{counted, show_bytes, show_count};
 use serde_json::Value;
 
 /// Indices that are named, those with most copies.
@@ -49,7 +49,9 @@ impl CameBack {
     pub(super) fn sentence(&self, written: u64, copied: u64) -> String {
         let written = match written {
             0 => "Nothing was written".to_owned(),
-            written => format!("{} documents were written", show_count(written)),
+            written => {
+                counted(show_count(written), "document was written", "documents were written")
+            }
         };
         let operations_bytes = match self.operations_bytes {
             0 => String::new(),
@@ -63,10 +65,10 @@ impl CameBack {
             ),
         };
         format!(
-            "{written} meanwhile; {}, {}: {} operations{operations_bytes} and {} of files{more}",
+            "{written} meanwhile; {}, {}: {}{operations_bytes} and {} of files{more}",
             named("came back by operations", &self.by_operations),
             named("by files", &self.by_files),
-            show_count(self.operations),
+            counted(show_count(self.operations), "operation", "operations"),
             show_bytes(self.bytes)
         )
     }
@@ -84,8 +86,7 @@ fn named(how: &str, copies: &Copies) -> String {
     if sorted.len() > NAMED_MAX {
         named.push("...".to_owned());
     }
-    let copy = if sum == 1 { "copy" } else { "copies" };
-    format!("{sum} {copy} {how} ({})", named.join(", "))
+    format!("{} {how} ({})", counted(sum, "copy", "copies"), named.join(", "))
 }
 
 #[cfg(test)]
