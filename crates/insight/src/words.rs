@@ -28,11 +28,15 @@ pub fn done(share: f64) -> String {
     percent(if share < 1.0 { share.min(0.99) } else { share })
 }
 
-/// Three digits: `0.66`, `9.87`, `48.2`, `192`; more after the point for what is smaller than 0.1.
+/// Three digits: `0.66`, `9.87`, `48.2`, `192`; more after the point for what is smaller than 0.1. What has more before
+/// it is written as a [`count`] is.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "-".to_owned(),
-        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 99.95 => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            format!("{sign}{}", count(v.round_ties_even() as u64))
+        }
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.0995 || v == 0.0 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
@@ -160,6 +164,8 @@ mod tests {
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(f64::NAN), "-");
         assert_eq!([0.004, 0.999, 1.0, f64::NAN].map(done), ["0.4 %", "99 %", "100 %", "-"]);
+        let long = [9999.4, 10_000.0, 380_181.2, -12_345.0].map(three_digits);
+        assert_eq!(long, ["9999", "10\u{202f}000", "380\u{202f}181", "-12\u{202f}345"]);
         assert_eq!(rate(655_360.0), "0.66 MB/s");
         assert_eq!(rate(125e6), "125 MB/s");
         assert_eq!(rate(4200.0), "0.0042 MB/s");

@@ -1,5 +1,7 @@
 //! How searches spread over nodes, published and ours, for the Markdown: the page draws it.
 
+use insight::words::three_digits;
+
 use super::counterparts::{CHARTS, Ours};
 use super::{FirstSeed, align_right, dash, new_table, per_cent};
 
@@ -23,7 +25,7 @@ pub(super) fn markdown(plans: &[String], seeds: &[FirstSeed]) -> Option<String> 
                 let ran = counts.get(node.node).copied().unwrap_or(0.0);
                 let theirs = (at == 0).then_some((node.count, published));
                 let cells = [theirs, Some((ran, all))].map(|of| match of {
-                    Some((count, all)) => [format!("{count:.0}"), per_cent(count / all)],
+                    Some((count, all)) => [three_digits(count), per_cent(count / all)],
                     None => [dash(), dash()],
                 });
                 let names = [(*variant).to_owned(), node.name.to_owned()];
@@ -72,7 +74,7 @@ mod tests {
             line.split('|').map(|word| word.trim().to_owned()).collect::<Vec<String>>()
         };
         let (selected, without) = (line(variants[0]), line(variants[1]));
-        assert_eq!(selected[3..7], ["113115", "11.2 %", "100", "33.3 %"], "{page}");
+        assert_eq!(selected[3..7], ["113\u{202f}115", "11.2 %", "100", "33.3 %"], "{page}");
         assert_eq!(without[3..7], ["-", "-", "100", "33.3 %"], "published with selection alone");
         let none = Published { first_seeds: Vec::new(), ..published.clone() };
         assert!(page.contains(REQUESTS) && !none.markdown()[1].1.contains(REQUESTS));
