@@ -24,6 +24,9 @@ pub const NODE_POINTS: usize = 150;
 /// this may be the one of the look before, and all that came since would seem to come at once.
 const OLD_COUNT_S: f64 = 2.0;
 
+/// Nodes count what they use of cores in milliseconds: in a shorter time than this the count tells nothing.
+const CORES_TOLD_S: f64 = 0.01;
+
 /// Samples over which a rate of indexing is taken.
 const INDEXED_SAMPLES: usize = 4;
 
@@ -154,10 +157,17 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
     let mut all_ms: Vec<f64> = trace.nodes.values().flatten().map(|(t_ms, _)| *t_ms).collect();
     all_ms.sort_by(f64::total_cmp);
     let others = trace.nodes.len().saturating_sub(1);
+    let told = |samples: &[(f64, &NodeSample)]| {
+        let used = samples.iter().map(|(t_ms, sample)| (since(*t_ms), sample.cpu_cores));
+        used.filter(|(t_s, cores)| *t_s <= seconds && cores.is_finite()).collect::<Vec<_>>()
+    };
+    let is_known = |node: &NodeCurve| {
+        [&node.cores, &node.heap, &node.received].iter().any(|points| !points.is_empty())
+    };
     let nodes = trace
         .nodes
         .iter()
-        .filter_map(|((cluster, node), samples)| {
+        .map(|((cluster, node), samples)| {
             let away = Away::of(samples, &all_ms, others, begins_ms);
             let drawn = |counted: &[(f64, u64)]| {
                 let spans = while_there(rates(counted, seconds), &away);
@@ -172,14 +182,10 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
                 let in_unit = |point: Point| Point { value: point.value / unit, ..point };
                 points.map(in_unit).collect::<Vec<Point>>()
             };
-            let values = samples
-                .iter()
-                .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.cpu_cores)))
-                .filter(|(_, cores)| cores.is_finite());
             let heap = samples.iter().filter_map(|(t_ms, sample)| {
                 Some(Point { t_s: within(*t_ms)?, value: sample.heap_used_bytes? as f64 })
             });
-            Some(NodeCurve {
+            NodeCurve {
                 cluster: (*cluster).to_owned(),
                 node: (*node).to_owned(),
                 heap: parted(thin(heap.collect(), NODE_POINTS), &away),
@@ -189,9 +195,10 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
                 disk_busy: looked_at(|sample| sample.disk_busy_ms, 1000.0),
                 received: drawn(&counted(samples, |sample| Some(sample.transport_rx_bytes))),
                 sent: drawn(&counted(samples, |sample| Some(sample.transport_tx_bytes))),
-                ..cores(values.collect(), &away)?
-            })
+                ..cores(&told(samples), &away).unwrap_or_default()
+            }
         })
+        .filter(is_known)
         .collect();
     let link = trace.link.iter().map(|(t_ms, sample)| (since(*t_ms), sample.to_follower_bytes));
     Some(Curves {
@@ -212,7 +219,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         loads: Vec::new(),
         link: thin_rates(&rates(&link.collect::<Vec<_>>(), seconds), LINK_POINTS),
         nodes,
-        cores: cores_together(trace, within),
+        cores: cores_together(trace, told),
         shades: Vec::new(),
     })
 }
@@ -388,6 +395,13 @@ struct Span {
     amount: f64,
 }
 
+impl Span {
+    /// How much it carried a second, where it ends.
+    fn rate(&self) -> Point {
+        Point { t_s: self.ends_s, value: self.amount / self.lasts_s }
+    }
+}
+
 /// Differences of a counter. A counter that falls began anew; the span across is left out.
 fn rates(counted: &[(f64, u64)], until_s: f64) -> Vec<Span> {
     counted
@@ -405,12 +419,11 @@ fn rates(counted: &[(f64, u64)], until_s: f64) -> Vec<Span> {
 /// A value stands where its span ends; the first also where it begins, so that a curve covers all that was measured.
 fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
     let group = if spans.len() < most { 1 } else { spans.len().div_ceil((most - 1) / 2) };
-    let point = |span: &Span| Point { t_s: span.ends_s, value: span.amount / span.lasts_s };
     let mut points: Vec<Point> =
-        spans.chunks(group).flat_map(|chunk| extremes(chunk.iter().map(point))).collect();
+        spans.chunks(group).flat_map(|chunk| extremes(chunk.iter().map(Span::rate))).collect();
     if let Some(first) = spans.first() {
         let begins_s = (first.ends_s - first.lasts_s).max(0.0);
-        points.insert(0, Point { t_s: begins_s, ..point(first) });
+        points.insert(0, Point { t_s: begins_s, ..first.rate() });
     }
     points
 }
@@ -435,15 +448,13 @@ fn parted(mut points: Vec<Point>, away: &Away) -> Vec<Point> {
 /// The cores that the nodes of each cluster used together.
 fn cores_together(
     trace: &Trace<'_>,
-    within: impl Fn(f64) -> Option<f64>,
+    told: impl Fn(&[(f64, &NodeSample)]) -> Vec<(f64, f64)>,
 ) -> Vec<(String, Vec<Point>)> {
     let mut clusters: BTreeMap<&str, Vec<(&str, Point)>> = BTreeMap::new();
     for ((cluster, node), samples) in &trace.nodes {
-        let known = samples.iter().filter(|(_, sample)| sample.cpu_cores.is_finite());
-        let points = known.filter_map(|(t_ms, sample)| {
-            Some((*node, Point { t_s: within(*t_ms)?, value: sample.cpu_cores }))
-        });
-        clusters.entry(*cluster).or_default().extend(points);
+        let spans = cores_used(&told(samples));
+        let point = |span: &Span| (*node, span.rate());
+        clusters.entry(*cluster).or_default().extend(spans.iter().map(point));
     }
     let together = |(cluster, mut samples): (&str, Vec<(&str, Point)>)| {
         samples.sort_by(|(_, a), (_, b)| a.t_s.total_cmp(&b.t_s));
@@ -470,19 +481,30 @@ fn rounds(samples: &[(&str, Point)]) -> Vec<Point> {
     sums
 }
 
+/// The cores that a node used by its samples, each since the one before. A first one of 0 has none before it, and tells
+/// nothing.
+fn cores_used(samples: &[(f64, f64)]) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let Some(&(first_s, first)) = samples.first() else { return spans };
+    let mut before_s = if first == 0.0 { first_s.max(0.0) } else { 0.0 };
+    let (mut from_s, mut amount) = (before_s, 0.0);
+    for &(t_s, cores) in samples {
+        amount += cores * (t_s - before_s).max(0.0);
+        before_s = before_s.max(t_s);
+        if t_s - from_s >= CORES_TOLD_S {
+            spans.push(Span { ends_s: t_s, lasts_s: t_s - from_s, amount });
+            (from_s, amount) = (t_s, 0.0);
+        }
+    }
+    spans
+}
+
 /// The cores that a node used; none where nothing is known.
-fn cores(values: Vec<(f64, f64)>, away: &Away) -> Option<NodeCurve> {
-    let mut before_s = 0.0;
-    let spans: Vec<Span> = values
-        .iter()
-        .map(|&(t_s, cores)| {
-            let lasts_s = t_s - before_s;
-            before_s = t_s;
-            Span { ends_s: t_s, lasts_s, amount: cores * lasts_s }
-        })
-        .collect();
+fn cores(samples: &[(f64, f64)], away: &Away) -> Option<NodeCurve> {
+    let spans = cores_used(samples);
+    let (first, last) = (spans.first()?, spans.last()?);
+    let lasted_s = last.ends_s - (first.ends_s - first.lasts_s);
     let spans = while_there(spans, away);
-    let lasted_s = values.last()?.0;
     Some(NodeCurve {
         mean_cores: spans.iter().map(|span| span.amount).sum::<f64>() / lasted_s,
         cores: parted(thin_rates(&spans, NODE_POINTS), away),

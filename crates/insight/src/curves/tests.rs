@@ -26,9 +26,25 @@ fn a_counter_that_begins_anew_leaves_a_gap_and_no_negative_rate() {
 
 #[test]
 fn a_node_is_weighed_by_time_not_by_samples() {
-    let curve = cores(vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)], &Away::default()).unwrap();
+    let curve = cores(&[(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)], &Away::default()).unwrap();
     assert!((curve.mean_cores - 0.7).abs() < 1e-9, "{}", curve.mean_cores);
-    assert!(cores(vec![], &Away::default()).is_none());
+    assert!(cores(&[], &Away::default()).is_none());
+}
+
+/// A first sample has none before it, and one that follows within a few milliseconds has next to nothing.
+#[test]
+fn cores_are_not_known_before_samples_span_some_time() {
+    let used = |samples: &[(f64, f64)]| cores(samples, &Away::default());
+    assert!(used(&[(0.0, 0.0), (0.0004, 0.0)]).is_none());
+    let later = used(&[(1.0, 0.0), (1.0, 0.0), (1.004, 0.0), (2.0, 0.5)]).unwrap();
+    assert!((later.mean_cores - 0.498).abs() < 1e-9, "{}", later.mean_cores);
+    assert_eq!(later.cores.iter().map(|point| point.t_s).collect::<Vec<_>>(), [1.0, 2.0]);
+    let idle = used(&[(0.0, 0.0), (1.0, 0.0)]).unwrap();
+    assert!(idle.mean_cores == 0.0 && idle.cores.len() == 2, "nothing used is known: {idle:?}");
+    // What a node tells besides stays.
+    let sample = |n: u64| NodeSample { transport_rx_bytes: n * 1000, ..NodeSample::default() };
+    let node = of_node(&[0, 1, 2].map(sample), 2.0);
+    assert!(node.cores.is_empty() && !node.received.is_empty(), "{node:?}");
 }
 
 /// The curves of a node that left these samples, so many milliseconds apart.

@@ -142,7 +142,7 @@ const BELOW: [&Measure; 5] = [&HEAP, &GC, &NETWORK, &DISK, &DISK_BUSY];
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| !curve.nodes.is_empty()).collect();
     html! {
-        @if !drawn.is_empty() { section {
+        @if drawn.iter().any(|curve| !CPU.nodes_of(curve).is_empty()) { section {
             @let most = CPU.most(&drawn).max(0.05);
             h2 { (CPU.title) }
             (overlaid(&drawn))

@@ -1,5 +1,7 @@
 //! The page: well formed, complete, closed to the outside, and readable for runs that are not whole.
 
+use std::collections::BTreeSet;
+
 use insight::Summary;
 use record::{Line, ModelInfo, Phase, RunDir, Status, StreamFigures, ThreadUse};
 use report::Style;
@@ -279,6 +281,24 @@ fn odd_values_do_not_break_the_page() {
         }
     }
     check(&report::html(&run));
+}
+
+/// A run that is over before a second sample: the first one has none before it.
+#[test]
+fn cores_that_no_sample_tells_are_not_said_to_be_none() {
+    let mut run = whole();
+    assert!(report::html(&run).contains("CPU of each node"));
+    let mut seen = BTreeSet::new();
+    run.lines.retain_mut(|line| match line {
+        Line::Node { variant, lap, sample, .. } => {
+            sample.cpu_cores = 0.0;
+            seen.insert((variant.clone(), *lap, sample.node.clone()))
+        }
+        _ => true,
+    });
+    let page = report::html(&run);
+    check(&page);
+    assert!(!page.contains("CPU of each node"));
 }
 
 #[test]
