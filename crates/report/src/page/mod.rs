@@ -24,8 +24,10 @@ pub(crate) const CSS: &str = include_str!("page.css");
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The units of headlines.
-const UNITS: [&str; 4] = ["s", "ms", "MB/s", "%"];
+/// The units of sentences.
+const UNITS: [&str; 15] = [
+    "s", "ms", "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "B/s", "kB/s", "MB/s", "GB/s",
+];
 
 /// The page of a run, whatever state it was left in. Everything that comes from the record is escaped, and what would
 /// turn or hide the text beside it is written out.
@@ -106,9 +108,9 @@ fn head(summary: &Summary<'_>) -> Markup {
                 span { (day(&manifest.started)) }
             }
             h1 { (unbroken(&summary.headline)) "." }
-            @for sentence in &summary.details { p.detail { (sentence) } }
+            @for sentence in &summary.details { p.detail { (unbroken(sentence)) } }
             @if !manifest.about.is_empty() { p.about { (manifest.about) } }
-            @if let Some(path) = path(manifest) { p.path { (path) } }
+            @if let Some(path) = path(manifest) { p.path { (unbroken(&path)) } }
         }
     }
 }
@@ -117,9 +119,11 @@ fn head(summary: &Summary<'_>) -> Markup {
 pub(crate) fn unbroken(sentence: &str) -> String {
     let mut words = sentence.split(' ');
     let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |text, word| match UNITS.contains(&word.trim_end_matches([',', ';'])) {
-        true => format!("{text}\u{a0}{word}"),
-        false => format!("{text} {word}"),
+    words.fold(first, |mut text, word| {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+        let is_of_figure = is_unit && text.ends_with(|c: char| c.is_ascii_digit());
+        text.push(if is_of_figure { '\u{a0}' } else { ' ' });
+        text + word
     })
 }
 
@@ -171,7 +175,7 @@ fn verdicts(summary: &Summary<'_>) -> Markup {
                 dl.verdicts {
                     @for (variant, figures) in summary.finished() {
                         dt { (chip(figures.verdict.limit)) (variant.name) }
-                        dd { (figures.verdict.text) "." }
+                        dd { (unbroken(&figures.verdict.text)) "." }
                     }
                 }
             }
@@ -184,8 +188,11 @@ mod tests {
     use super::unbroken;
 
     #[test]
-    fn a_figure_of_a_headline_keeps_its_unit() {
+    fn a_figure_of_a_sentence_keeps_its_unit() {
         let said = unbroken("as it is took 16.2 s, 3.13 MB/s; the throttle held it");
         assert_eq!(said, "as it is took 16.2\u{a0}s, 3.13\u{a0}MB/s; the throttle held it");
+        let said = unbroken("one chunk of 5 MiB (99 % of it): 1 s in B or % of 10\u{202f}000 MB.");
+        let kept = "one chunk of 5\u{a0}MiB (99\u{a0}% of it): 1\u{a0}s in B or % of 10\u{202f}000\u{a0}MB.";
+        assert_eq!(said, kept);
     }
 }
