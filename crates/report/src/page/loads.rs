@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use insight::load::{Case, METRICS, Metric, cases, changes, compared, figures, pairs, total};
-use insight::words::{each_once, three_digits};
+use insight::words::{self, each_once, three_digits};
 use insight::{Curves, LoadCurves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
@@ -188,11 +188,11 @@ fn chart(
                 @if log { "From the intended start of a request to the end of its answer, on a logarithmic scale." }
                 @else { "The median over the time of each lap, and of those the median over laps." }
             } }
-            ul.legend {
+            @if marks.len() > 1 || is_published { ul.legend {
                 @if marks.len() > 1 { @for (metric, mark) in &marks { li { (sign(*mark, "series-0")) (metric.name) } } }
-                @else if is_published { li { (sign(Mark::Circle, "series-0")) "ours" } }
+                @else { li { (sign(Mark::Circle, "series-0")) "ours" } }
                 @if is_published { li { (sign(Mark::Circle, "theirs")) "published" } }
-            }
+            } }
             @for width in WIDTHS { (drawn(width)) }
         }
     }
@@ -329,7 +329,7 @@ fn asked(all: &[Case<'_>], colours: &Colours<'_>) -> Markup {
                         @for ((label, _), counts) in case.loads.iter().zip(&counts) {
                             @let count = counts.get(node).copied().unwrap_or(0);
                             @let share = count as f64 / most as f64;
-                            (amount(colours.class(label), share, &count.to_string()))
+                            (amount(colours.class(label), share, &words::count(count)))
                         }
                     } } }
                 }
@@ -394,7 +394,7 @@ fn over_time(
         };
         let chart = LineChart {
             id: format!("{}-over-time-{at}", measure.id),
-            title: format!("{}: {}", measure.title, case.loads[0].1.variant),
+            title: format!("{}: {}", measure.title, title(case, all)),
             desc: drawn.iter().map(words).collect::<Vec<_>>().join("; "),
             width: SMALL,
             plot_height: 110.0,

@@ -97,6 +97,7 @@ fn throughputs_and_latencies_of_a_case_lie_over_each_other() {
     }
     assert!(page.contains("none: at most 100 ops/s; ARS: at most 100 ops/s"), "{page}");
     assert!(page.contains("none: at most 3000 ms; ARS: at most 6000 ms"));
+    assert!(page.contains(">Latency over time: one</title>"), "of a case and not of one variant");
     assert!(page.contains("es3 is slow, 6 to 11 s"), "as far as the load went");
     assert!(page.contains("one: ARS: es2 is slow, 2 to 3 s"), "{page}");
     let shaded = page.matches("class=\"shade\"").count();
@@ -239,6 +240,12 @@ fn loads_stand_case_by_case_beside_what_is_published() {
     assert_eq!(page.matches("class=\"amount\"").count(), 8, "two nodes of four variants");
     let laps = page.matches(", heavy</summary>").count();
     assert_eq!((laps, page.contains("<details open")), (4, false), "folded");
+    let mut alone = of_loads();
+    alone.manifest.variants.iter_mut().for_each(|info| info.published = None);
+    alone.rows[0].loads[0].searches = [("es1".to_owned(), 30_000), ("es2".to_owned(), 9)].into();
+    let page = checked(&alone);
+    assert!(!page.contains("<ul class=\"legend\"></ul>"), "one kind of dot needs no legend");
+    assert!(page.contains("30\u{202f}000"), "counts are written as everywhere");
 }
 
 #[test]
