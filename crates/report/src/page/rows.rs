@@ -171,7 +171,8 @@ fn remarks(summary: &Summary<'_>) -> Markup {
                 ". "
             }
             @if refetched > 0 {
-                (words::count(refetched)) " damaged chunks were fetched again. "
+                (words::counted(words::count(refetched), "damaged chunk was", "damaged chunks were"))
+                " fetched again. "
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The page `published.html`: what is met and what is not, to be shown to people. It needs nothing else.
 
 use insight::published::{Comparison, Figure};
+use insight::words::counted;
 use maud::{Markup, html};
 use record::{Kind, units};
 
@@ -247,8 +248,9 @@ impl Published {
             section {
                 h2 { "How long it took" }
                 p.hint {
-                    "All of it in " (units::show_seconds(self.wall_s)) " on " (self.cores)
-                    " cores. A run in virtual time has one thread, so seeds run side by side."
+                    "All of it in " (units::show_seconds(self.wall_s)) " on "
+                    (counted(self.cores, "core", "cores"))
+                    ". A run in virtual time has one thread, so seeds run side by side."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Time of each plan" { table {
                     thead { tr {
