@@ -423,9 +423,14 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
             }
         },
         Some((ratio, said)) if ratio.max(1.0 / ratio) >= WORTH_TELLING => said,
-        Some(_) => Headline::from(
-            "No throughput differs by 5 % or more from what it is compared with".to_owned(),
-        ),
+        Some(_) => {
+            let text = "No throughput differs by 5 % or more from what it is compared with";
+            let untold = few.map(|few| {
+                let requests = counted(few, "request", "requests");
+                format!("A variant of {requests} is not compared: {TELLING} are needed.")
+            });
+            Headline { text: text.to_owned(), details: untold.into_iter().collect() }
+        }
     }
 }
 

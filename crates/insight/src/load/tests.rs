@@ -122,6 +122,9 @@ fn a_case_is_what_is_compared_by_what_its_names_share() {
     // A few tell nothing, however much they differ; all laps count, and so do documents of a bulk.
     let mut few = loads.to_vec();
     few[3].laps[0].requests = 6;
+    let close = headline_of_variants(&few[..4]);
+    assert!(close.text.starts_with("No throughput differs by 5 %"), "{close:?}");
+    assert_eq!(close.details, ["A variant of 6 requests is not compared: 100 are needed."]);
     let said = headline_of_variants(&few).text;
     assert_eq!(said, "one: ours has 0.60 times the throughput of none");
     few.iter_mut().for_each(|load| load.laps[0].requests = 50);
