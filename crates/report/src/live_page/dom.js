@@ -38,12 +38,13 @@ function show(parent, ...children) {
 
 function threeDigits(value) {
   const size = Math.abs(value);
+  if (size >= 9999.5) return value.toFixed(0).replace(/(?<=\d)(?=(\d{3})+$)/g, "\u202f");
   if (size >= 99.95) return value.toFixed(0);
   if (size >= 9.995) return value.toFixed(1);
   return size >= 0.0995 || size === 0 ? value.toFixed(2) : value.toFixed(4);
 }
 const rate = (bytesPerS) => `${threeDigits(bytesPerS / 1e6)} MB/s`;
-const more = (count, what) => (count > 0 ? el("p", { class: "more" }, `and ${count} more${what ?? ""}`) : null);
+const more = (count, one, many) => (count > 0 ? el("p", { class: "more" }, `and ${count} more${(count === 1 ? one : many) ?? ""}`) : null);
 const key = (kind, words) => el("span", {}, draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" },
   draw("path", { class: kind, d: "M0,5H34" })), words);
 const none = (text) => el("p", { class: "none" }, text);

@@ -107,7 +107,8 @@ function paint() {
   show(byId("marks"), ...keys);
   show(byId("legend"), key("into", "into the node"), key("outof", "out of it"),
     el("span", {}, `each chart up to ${rate(small.max * 1e3)}`),
-    small.hidden > 0 && el("span", {}, `${small.hidden} more nodes are not drawn: part of a name finds them`));
+    small.hidden > 0 && el("span", {}, small.hidden === 1 ? "1 more node is not drawn: part of its name finds it"
+      : `${small.hidden} more nodes are not drawn: part of a name finds them`));
   show(byId("small"), ...small.charts);
   byId("steering-part").hidden = !steering;
   show(byId("steering"), ...drawRuns(runs));

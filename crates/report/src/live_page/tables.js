@@ -43,7 +43,7 @@ function drawNodes(frame, isWanted) {
   if (rows.length === 0) return [none(frame.nodes.length ? "No node has such a name." : "No node was asked yet.")];
   const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["paused at once", true],
     ["recoveries out / in", true], ["heap", true]];
-  return [table(told(head), rows), more(sorted.length - rows.length, " nodes; part of a name finds them")];
+  return [table(told(head), rows), more(sorted.length - rows.length, " node; part of its name finds it", " nodes; part of a name finds them")];
 }
 
 const lines = (all, hidden) => [el("ul", { class: "plain" }, ...all.map((line) => el("li", {}, prose(line)))), more(hidden)];

@@ -27,7 +27,7 @@ function drawHeld(frame) {
   const held = frame.held.map(drawFinding);
   const well = frame.healthy.slice(0, 6).map((sentence) => el("p", { class: "well" }, prose(sentence)));
   const notes = frame.notes.map((note) => el("p", { class: "note" }, prose(`Note: ${note}.`)));
-  const rest = more(frame.held_more, " findings: narrows explain");
+  const rest = more(frame.held_more, " finding: narrows explain", " findings: narrows explain");
   return [...(held.length + well.length > 0 ? [...held, rest, ...well] : [el("p", { class: "well" }, prose(frame.headline))]), ...notes];
 }
 
