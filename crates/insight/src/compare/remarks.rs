@@ -99,7 +99,7 @@ pub(super) fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec
     let compared: usize = figures.iter().map(of).sum();
     if compared >= MANY {
         said.push(format!(
-            "Of {compared} differences up to {:.0} have an asterisk by chance, if nothing differs.",
+            "Of {compared} differences up to {:.0} on average have an asterisk by chance, if nothing differs.",
             compared as f64 * SUPPORTED_P
         ));
     }
@@ -159,7 +159,7 @@ mod tests {
         assert!(!said(3).contains("asterisk"), "{}", said(3));
         assert_eq!(
             said(4),
-            "Of 20 differences up to 1 have an asterisk by chance, if nothing differs."
+            "Of 20 differences up to 1 on average have an asterisk by chance, if nothing differs."
         );
     }
 
