@@ -318,7 +318,7 @@ pub(crate) fn epoch_ms(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use insight::compare::Runs;
-    use record::{FORMAT, Line, Manifest, Phase, RequestSample};
+    use record::{FORMAT, Line, Manifest, NodeSample, Phase, RequestSample};
 
     use super::race::tests::race_of_rally;
     use super::*;
@@ -486,6 +486,22 @@ mod tests {
         let succeeded = |at: usize| &found[at]["meta"]["success"];
         assert_eq!((succeeded(3), succeeded(5)), (&json!(true), &json!(false)));
         assert_eq!(read_race(&all[0].source).unwrap().rows[0].loads[0].samples, []);
+    }
+
+    #[test]
+    fn a_first_sample_of_a_node_tells_no_cores() {
+        let mut run = run_of_ours(&["a"], &[]);
+        let line = |(t_ms, cpu_cores): (f64, f64)| Line::Node {
+            t_ms,
+            variant: Some("a".to_owned()),
+            lap: 1,
+            sample: NodeSample { node: "n".to_owned(), cpu_cores, ..NodeSample::default() },
+        };
+        run.lines.extend([(0.0, 0.0), (1000.0, 0.5), (2000.0, 0.0)].map(line));
+        let all = documents(&run);
+        let found = all.iter().filter(|one| one.source["name"] == "cores_in_use");
+        let values: Vec<&Value> = found.map(|one| &one.source["value"]).collect();
+        assert_eq!(values, [&json!(0.5), &json!(0.0)]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The samples of a run: single requests, and what was measured over time.
 
+use std::collections::BTreeSet;
+
 use record::{Line, LoadFigures, Row};
 use serde_json::{Value, json};
 
@@ -17,6 +19,7 @@ struct Of<'a> {
 impl Stored<'_> {
     pub(super) fn samples(&self) -> Vec<Document> {
         let mut all: Vec<Value> = Vec::new();
+        let mut seen = BTreeSet::new();
         for row in &self.run.rows {
             self.add_loads(row, &mut all);
         }
@@ -29,6 +32,11 @@ impl Stored<'_> {
                     all.push(self.sample(*t_ms, of, "recovered_bytes", value, meta));
                 }
                 Line::Node { t_ms, variant, lap, sample } => {
+                    let is_first = seen.insert((variant, lap, &sample.cluster, &sample.node));
+                    // It has none before it, so that it says 0 of a node that may have used all of its cores.
+                    if is_first && sample.cpu_cores == 0.0 {
+                        continue;
+                    }
                     let task = variant.as_deref().unwrap_or_default();
                     let of = Of { task, operation: "", operation_type: None };
                     let meta =
