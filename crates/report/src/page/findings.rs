@@ -4,7 +4,7 @@ use insight::diagnosis::{Alike, Diagnosis};
 use insight::words;
 use maud::{Markup, html};
 
-use crate::screen::{looks, subjects};
+use crate::screen::{looks, promised, subjects};
 
 /// Findings with their evidence, what lifts them and what that brings.
 pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
@@ -58,7 +58,7 @@ fn one(alike: &Alike<'_>) -> Markup {
             }
         }
         @if let Some(gain) = &finding.gain {
-            p { b { "Expected" } " up to " (words::times(gain.factor)) " the rate (" (gain.formula) ")." }
+            p { b { "Expected" } " " (promised(gain)) " (" (gain.formula) ")." }
         }
         @if let Some(next) = &finding.next.sentence { p { b { "Next limit" } " " (next) "." } }
         @if let Some(doubt) = &finding.doubt { p { b { "Doubt" } " " (doubt) "." } }

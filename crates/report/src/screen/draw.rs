@@ -1,6 +1,7 @@
 //! A view as a screen.
 
 use insight::diagnosis::TimeToGreen;
+use insight::words::counted;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -187,7 +188,7 @@ fn sentences(frame: &mut Frame<'_>, area: Rect, view: &View, scroll: &mut Scroll
     };
     view.waiting.iter().for_each(|line| add("waits", &line.text));
     if view.waiting_more > 0 {
-        add("waits", &format!("{} more copies", view.waiting_more));
+        add("waits", &counted(view.waiting_more, "more copy", "more copies"));
     }
     view.followers.iter().for_each(|line| add("follower", line));
     let window = scroll.window(all.len(), usize::from(area.height.saturating_sub(1)), 1);

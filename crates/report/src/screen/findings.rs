@@ -180,7 +180,7 @@ pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
     let more = changes.settings.len().saturating_sub(SETTINGS_MAX);
     add("setting", &settings.take(SETTINGS_MAX).collect::<Vec<_>>());
     if more > 0 {
-        add("", &[format!("and {more} more settings")]);
+        add("", &["and ".to_owned() + &words::counted(more, "more setting", "more settings")]);
     }
     add("node gone", &changes.nodes_gone);
     add("node new", &changes.nodes_came);

@@ -11,10 +11,15 @@ use crate::style::plain;
 const ROWS_MAX: usize = 20;
 
 /// The first of some rows, and how many more there are, with those that are not among them.
-fn first<T>(all: &[T], besides: usize, of: &str, row: impl Fn(&T) -> String) -> Vec<String> {
+fn first<T>(
+    all: &[T],
+    besides: usize,
+    [one, many]: [&str; 2],
+    row: impl Fn(&T) -> String,
+) -> Vec<String> {
     let mut rows: Vec<String> = all.iter().take(ROWS_MAX).map(row).collect();
     let more = all.len().saturating_sub(ROWS_MAX) + besides;
-    rows.extend((more > 0).then(|| format!("  and {more} more {of}")));
+    rows.extend((more > 0).then(|| format!("  and {}", words::counted(more, one, many))));
     rows
 }
 
@@ -26,7 +31,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
         lines.push(format!("  {}", plain(trouble)));
         return lines;
     }
-    lines.extend(first(&view.recoveries, 0, "recoveries", |pace| {
+    lines.extend(first(&view.recoveries, 0, ["more recovery", "more recoveries"], |pace| {
         let cells = recovery_cells(pace);
         let done = cells.done.map_or_else(|| "-".to_owned(), words::done);
         format!(
@@ -35,16 +40,18 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
         )
     }));
     let nodes = view.nodes.busy_first(ROWS_MAX);
-    lines.extend(first(&nodes, 0, "nodes", |node| {
+    lines.extend(first(&nodes, 0, ["more node", "more nodes"], |node| {
         let [name, cpu, disk, net, paused, recoveries, heap] = node_cells(node);
         format!(
             "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, transfers paused at once {paused}, \
              recoveries out/in {recoveries}, heap {heap}"
         )
     }));
-    lines.extend(first(&view.followers, 0, "followers", |line| format!("  follower {line}")));
+    let followers = ["more follower", "more followers"];
+    lines.extend(first(&view.followers, 0, followers, |line| format!("  follower {line}")));
     let waits = |line: &WaitingLine| format!("  waits: {}", line.text);
-    lines.extend(first(&view.waiting, view.waiting_more, "copies wait", waits));
+    let copies = ["more copy waits", "more copies wait"];
+    lines.extend(first(&view.waiting, view.waiting_more, copies, waits));
     if view.green != TimeToGreen::Now {
         lines.push(format!("  green {}: {}", view.green.words(), view.green.note()));
     }

@@ -1,5 +1,6 @@
 //! The foot of the screen: what holds, what lifts it, and what should be known besides.
 
+use insight::words::counted;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -48,15 +49,11 @@ impl Said {
         let hidden = |hidden: usize| format!("and {hidden} more: Tab");
         let mut lines = fold(self.found, SHOWN, found, self.dim, hidden);
         if lines.len() == 1 && first.len() > 1 {
-            let s = if all == 1 { "" } else { "s" };
-            let cut = format!("cut here, {all} finding{s} in all: Tab");
+            let cut = format!("cut here, {} in all: Tab", counted(all, "finding", "findings"));
             lines = first.into_iter().take(found - 1).collect();
             lines.push(Line::styled(cut, self.dim));
         }
-        let hidden = |hidden: usize| match hidden {
-            1 => "1 more note: Tab".to_owned(),
-            _ => format!("{hidden} more notes: Tab"),
-        };
+        let hidden = |hidden: usize| counted(hidden, "more note", "more notes") + ": Tab";
         lines.extend(fold(self.notes, usize::MAX, notes, self.dim, hidden));
         lines
     }

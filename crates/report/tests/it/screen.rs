@@ -237,6 +237,8 @@ fn of_many_copies_that_wait_the_first_are_shown_and_the_others_counted() {
     let plain = plain_lines(&view, 8.0).join("\n");
     assert_eq!(plain.matches("waits:").count(), 20, "{plain}");
     assert!(plain.contains("and 10 more copies wait"), "{plain}");
+    let one_more = plain_lines(&view_while((0..21).map(copy)), 8.0);
+    assert!(one_more.contains(&"  and 1 more copy waits".to_owned()), "{one_more:?}");
     let screen = shown(&view, 100, 40);
     assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
 }
