@@ -205,7 +205,11 @@ impl Measure {
         let note = |curve: &Curves, nodes: usize| {
             let left_out = match nodes.saturating_sub(MOST_NODES) {
                 0 => String::new(),
-                count => format!("{count} nodes that did less are not shown"),
+                count => words::counted(
+                    count,
+                    "node that did less is not shown",
+                    "nodes that did less are not shown",
+                ),
             };
             let parts = [note(curve), left_out].into_iter().filter(|part| !part.is_empty());
             parts.collect::<Vec<_>>().join(", ")
