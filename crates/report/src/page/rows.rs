@@ -167,7 +167,7 @@ fn remarks(summary: &Summary<'_>) -> Markup {
             }
             @if let (true, Some((documents, is_same))) = (verified, documents) {
                 "Every finished copy was checked against its source"
-                @if is_same { ": " (words::count(documents)) " documents" }
+                @if is_same { ": " (words::counted(words::count(documents), "document", "documents")) }
                 ". "
             }
             @if refetched > 0 {

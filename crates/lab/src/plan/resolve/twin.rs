@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::ShardContents;
 use record::text::has_hidden;
-use record::units::{parse_duration, parse_size};
+use record::units::{counted, parse_duration, parse_size};
 use toml::Spanned;
 use world::model::{Models, parameters};
 
@@ -78,9 +78,8 @@ impl Plan {
         let nodes: Vec<TwinNode> = every(nodes)?;
         if self.has_right_keys() && leader.nodes as usize != nodes.len() + 1 {
             let message = format!(
-                "the twin has {} nodes with those that are added, and one more manages them; write nodes = {} in \
-                 [leader]",
-                nodes.len(),
+                "the twin has {} with those that are added, and one more manages them; write nodes = {} in [leader]",
+                counted(nodes.len(), "node", "nodes"),
                 nodes.len() + 1
             );
             return Err(self.error(self.document.leader.nodes.span(), message));
