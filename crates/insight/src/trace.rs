@@ -262,11 +262,16 @@ impl Trace<'_> {
         (received > copied_bytes / 2).then(|| (node, (most as f64 / received as f64).min(1.0)))
     }
 
-    /// The node with the highest mean use of cores, and that mean.
+    /// The node with the highest mean use of cores, and that mean. What a sample says is of the time since the one
+    /// before, so that the first says nothing.
     pub fn busiest(&self) -> Option<(&str, f64)> {
-        let all = self.nodes.iter().filter_map(|((_, node), samples)| {
-            Some((*node, mean(samples.iter().map(|(_, sample)| sample.cpu_cores))?))
-        });
+        let mean = |samples: &Vec<(f64, &NodeSample)>| {
+            let (from_ms, to_ms) = (samples.first()?.0, samples.last()?.0);
+            let used = samples.windows(2).map(|pair| pair[1].1.cpu_cores * (pair[1].0 - pair[0].0));
+            (to_ms > from_ms).then(|| used.sum::<f64>() / (to_ms - from_ms))
+        };
+        let all =
+            self.nodes.iter().filter_map(|((_, node), samples)| Some((*node, mean(samples)?)));
         all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
@@ -409,6 +414,17 @@ mod tests {
         let trace = Trace { nodes, ..Trace::default() };
         assert_eq!(trace.throttled_ms(), Some(4000.0));
         assert_eq!(Trace::default().throttled_ms(), None);
+    }
+
+    #[test]
+    fn the_busiest_node_is_weighed_by_time_from_its_first_sample_on() {
+        let [none, half, two] =
+            [0.0, 0.5, 2.0].map(|cpu_cores| NodeSample { cpu_cores, ..NodeSample::default() });
+        let a = vec![(0.0, &none), (9000.0, &half), (10_000.0, &two)];
+        let nodes = BTreeMap::from([(("c", "a"), a), (("c", "b"), vec![(0.0, &two)])]);
+        let trace = Trace { nodes, ..Trace::default() };
+        let (node, cores) = trace.busiest().unwrap();
+        assert!(node == "a" && (cores - 0.65).abs() < 1e-9, "{node}: {cores}");
     }
 
     #[test]
