@@ -17,7 +17,8 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
         gaps.extend(variants.iter().filter_map(lacks));
         return gaps;
     }
-    let follows = run.rows.iter().any(|row| row.following.is_some());
+    let follows = run.rows.iter().any(|row| row.following.is_some())
+        || traces.values().any(|trace| !trace.following.is_empty());
     gaps.extend(measured_only(variants));
     for variant in variants {
         gaps.extend(unfinished(variant, !follows));
@@ -81,6 +82,10 @@ fn unfinished(variant: &Variant, copies: bool) -> Option<String> {
     match &variant.progress {
         Progress::Finished(_) => None,
         Progress::NotRun => Some(format!("{name}: not run.")),
+        Progress::Partial { seconds, .. } if !copies && *seconds > 0.0 => Some(format!(
+            "{name}: stopped after {}, before its end.",
+            units::show_seconds(*seconds)
+        )),
         Progress::Partial { .. } if !copies => Some(format!("{name}: stopped before its end.")),
         Progress::Partial { seconds, recovered_bytes, total_bytes: 0 } => Some(format!(
             "{name}: stopped after {} with {} recovered.",

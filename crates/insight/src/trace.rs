@@ -159,7 +159,8 @@ impl Trace<'_> {
     /// or where its edges are missing the first and last sample.
     pub fn span_ms(&self) -> Option<(f64, f64)> {
         let first = self.begins_ms.or_else(|| self.recovery.first().map(|(t, _)| *t))?;
-        let last = self.ends_ms.or_else(|| self.recovery.last().map(|(t, _)| *t))?;
+        let followed = self.following.last().map(|(t, _)| *t);
+        let last = self.ends_ms.or_else(|| self.recovery.last().map(|(t, _)| *t)).or(followed)?;
         (last > first).then_some((first, last))
     }
 

@@ -24,7 +24,7 @@ fn leader_operations(curves: &Curves) -> &[Point] {
 /// Everything that was measured of following.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     html! {
-        section {
+        @if !summary.following.is_empty() { section {
             h2 { "How the follower caught up" }
             p.hint {
                 "What it lacked when each wait began, in operations and in time; how long it took to catch up; and how "
@@ -42,7 +42,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             @for (is_well, text) in found(&summary.following) {
                 p.remarks { @if is_well { (text) } @else { b { (text) } } }
             }
-        }
+        } }
         section {
             h2 { "How far behind the follower was" }
             p.hint {

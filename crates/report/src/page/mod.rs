@@ -35,8 +35,10 @@ pub fn html(run: &RunDir) -> String {
     let summary = Summary::of(run);
     let curves = curves(run, &summary);
     let manifest = summary.manifest;
+    // One that stopped while it followed has a curve of its lag, and no row.
+    let follows = !summary.following.is_empty() || curves.iter().any(|curve| curve.lag.len() > 1);
     // Loads and followers have tables of their own, and no recovery to draw.
-    let copies = summary.loads.is_empty() && summary.following.is_empty();
+    let copies = summary.loads.is_empty() && !follows;
     let body = html! {
         (head(&summary))
         main {
@@ -46,7 +48,7 @@ pub fn html(run: &RunDir) -> String {
                 (findings::section(diagnosis))
             } @else if !summary.loads.is_empty() {
                 (loads::section(&summary, &curves))
-            } @else if !summary.following.is_empty() {
+            } @else if follows {
                 (following::section(&summary, &curves))
             } @else {
                 (rows::table(&summary))

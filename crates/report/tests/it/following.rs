@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use record::{Line, RunDir};
+use record::{Line, RunDir, Status};
 
-use crate::page::chart;
+use crate::page::{chart, checked};
 
 /// A stored follower that copies 10 MB in ten samples, and is level from the eleventh on.
 fn that_meets() -> RunDir {
@@ -54,6 +54,19 @@ fn leader_and_follower_lie_on_one_axis_with_a_ring_where_they_meet() {
     let after = record::units::show_seconds(met.t_s);
     let told = format!("after {after}, at {} operations", insight::words::count(11_000));
     assert!(page.contains(&told), "{page}");
+}
+
+#[test]
+fn a_run_that_stopped_while_it_followed_shows_how_far_behind_the_follower_was() {
+    let mut run = that_meets();
+    run.rows.clear();
+    run.manifest.status = Status::Interrupted;
+    run.lines.retain(|line| !matches!(line, Line::Phase { phase, .. } if !phase.begins));
+    let page = checked(&run);
+    assert!(page.contains("id=\"lag-0-wide-t\"") && !page.contains("Table of waits"), "{page}");
+    let told = page.split(": stopped after ").nth(1).expect("how far it came");
+    assert!(told.split('<').next().unwrap().ends_with(", before its end."), "{told}");
+    assert!(!told.starts_with('0'), "{told}");
 }
 
 #[test]
