@@ -119,6 +119,8 @@ fn every_variant_is_in_the_table_and_in_every_chart() {
     assert!(page.contains("59 times faster than 64 KB x 1"), "the headline");
     let wraps = "th[title], th[title] small { white-space: normal;";
     assert!(page.contains(wraps), "names that begin alike are not cut to the same");
+    let wraps = ".rows th[title] { white-space: normal; }";
+    assert!(page.contains(wraps), "a name pushes no figure out of sight");
     assert!(page.contains("Little's law") || page.contains("Little&#39;s law"));
 }
 
