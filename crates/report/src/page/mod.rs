@@ -117,14 +117,15 @@ fn head(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// A sentence whose figures keep their units on their line.
+/// A sentence whose figures keep their units on their line, and values their names: `b = 4`.
 pub(crate) fn unbroken(sentence: &str) -> String {
     let mut words = sentence.split(' ');
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |mut text, word| {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
         let is_of_figure = is_unit && text.ends_with(|c: char| c.is_ascii_digit());
-        text.push(if is_of_figure { '\u{a0}' } else { ' ' });
+        let is_of_value = word == "=" || text.ends_with("\u{a0}=");
+        text.push(if is_of_figure || is_of_value { '\u{a0}' } else { ' ' });
         text + word
     })
 }
@@ -196,5 +197,6 @@ mod tests {
         let said = unbroken("one chunk of 5 MiB (99 % of it): 1 s in B or % of 10\u{202f}000 MB.");
         let kept = "one chunk of 5\u{a0}MiB (99\u{a0}% of it): 1\u{a0}s in B or % of 10\u{202f}000\u{a0}MB.";
         assert_eq!(said, kept);
+        assert_eq!(unbroken("ARS, b = 4: faster"), "ARS, b\u{a0}=\u{a0}4: faster");
     }
 }
