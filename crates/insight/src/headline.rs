@@ -51,6 +51,11 @@ impl Headline {
     }
 }
 
+/// A name in a sentence: with a comma of its own it would read as two.
+pub(crate) fn named(name: &str) -> String {
+    if name.contains(',') { format!("\"{name}\"") } else { name.to_owned() }
+}
+
 fn is_short(text: &str) -> bool {
     text.split_whitespace().count() <= WORDS_MAX
 }

@@ -8,7 +8,7 @@ use record::text::visible_line;
 use record::{DriverUse, LoadFigures, Percentiles, RunDir};
 
 use crate::difference::{Better, Difference};
-use crate::headline::{Headline, WORTH_TELLING};
+use crate::headline::{Headline, WORTH_TELLING, named};
 use crate::stats::{mean, median};
 use crate::variant::VariantLoad;
 use crate::words::{counted, three_digits, times};
@@ -396,15 +396,11 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
                     let own = throughput(base).zip(throughput(one)).map(|(base, one)| one / base);
                     own.is_some_and(|own| (own / ratio).ln().abs() < WORTH_TELLING.ln())
                 };
-                // With a comma of its own a name would read as two.
-                let named = |(label, _): &(&str, &VariantLoad)| match label.contains(',') {
-                    true => format!("\"{label}\""),
-                    false => (*label).to_owned(),
-                };
-                let names: Vec<String> = others.iter().filter(is_as_good).map(named).collect();
+                let alike = others.iter().filter(is_as_good).map(|(label, _)| named(label));
+                let names: Vec<String> = alike.collect();
                 let (label, has) = (listed(&names), if names.len() > 1 { "have" } else { "has" });
                 let said = Headline::of(
-                    format!("{case}{label} {has} {times} the throughput of {base_label}"),
+                    format!("{case}{label} {has} {times} the throughput of {}", named(base_label)),
                     [format!("{case}{label}: {times} the throughput")],
                 );
                 most = Some((ratio, said));

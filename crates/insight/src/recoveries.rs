@@ -2,7 +2,7 @@
 
 use record::{Manifest, Row, RunDir, Status, TwinQuestion, units};
 
-use crate::headline::{Headline, WORTH_TELLING};
+use crate::headline::{Headline, WORTH_TELLING, named};
 use crate::variant::{Finished, Variant};
 use crate::words;
 
@@ -38,7 +38,7 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
     if slow.name == fast.name {
         let said = Headline::from(format!(
             "{} took {}, {}",
-            fast.name,
+            named(&fast.name),
             units::show_seconds(fast_figures.seconds),
             words::rate(fast_figures.bytes_per_s)
         ));
@@ -55,14 +55,14 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
         return match fast_held {
             Some(by) => said.with(
                 &format!("; {by} held the fastest"),
-                format!("The fastest, {}, was held by {by}.", fast.name),
+                format!("The fastest, {}, was held by {by}.", named(&fast.name)),
             ),
             None => said,
         };
     }
-    let (name, times) = (&fast.name, words::times(factor));
+    let (name, times) = (named(&fast.name), words::times(factor));
     let said = Headline::of(
-        format!("{name} is {times} faster than {}", slow.name),
+        format!("{name} is {times} faster than {}", named(&slow.name)),
         [format!("{name} is {times} faster than the slowest"), format!("{name} is the fastest")],
     );
     match (slow_held, fast_held) {

@@ -142,6 +142,15 @@ fn no_headline_of_a_run_has_more_than_14_words() {
 }
 
 #[test]
+fn a_name_with_a_comma_of_its_own_does_not_read_as_two() {
+    let (a, b) = ("40mb, the default", "no throttle");
+    let rows = vec![row(a, 1, 480.0, Limit::Throttle), row(b, 1, 10.0, Limit::LinkRate)];
+    let run = run(&[a, b], Status::Complete, rows);
+    let said = Summary::of(&run).headline;
+    assert_eq!(said, "no throttle is 48 times faster than \"40mb, the default\"");
+}
+
+#[test]
 fn a_name_is_never_cut_and_the_rest_stays_short() {
     let (a, b) = LONG;
     for (run, figures) in kinds(a, b) {
