@@ -4,6 +4,11 @@ use record::{Limit, units};
 
 pub use record::units::{counted, show_count as count};
 
+/// The units of sentences.
+const UNITS: [&str; 15] = [
+    "s", "ms", "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "B/s", "kB/s", "MB/s", "GB/s",
+];
+
 /// A share, 0 to 1, as `97 %`, `2.4 %` or `< 0.1 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -114,6 +119,19 @@ pub fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     once
 }
 
+/// For HTML: a sentence whose figures keep their units on their line, and values their names: `b = 4`.
+pub fn unbroken(sentence: &str) -> String {
+    let mut words = sentence.split(' ');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut text, word| {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+        let is_of_figure = is_unit && text.ends_with(|c: char| c.is_ascii_digit());
+        let is_of_value = word == "=" || text.ends_with("\u{a0}=");
+        text.push(if is_of_figure || is_of_value { '\u{a0}' } else { ' ' });
+        text + word
+    })
+}
+
 /// The limit as the subject of a sentence: `latency`, `the link`.
 pub fn holder(limit: Limit) -> &'static str {
     match limit {
@@ -189,6 +207,16 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_figure_of_a_sentence_keeps_its_unit() {
+        let said = unbroken("as it is took 16.2 s, 3.13 MB/s; the throttle held it");
+        assert_eq!(said, "as it is took 16.2\u{a0}s, 3.13\u{a0}MB/s; the throttle held it");
+        let said = unbroken("one chunk of 5 MiB (99 % of it): 1 s in B or % of 10\u{202f}000 MB.");
+        let kept = "one chunk of 5\u{a0}MiB (99\u{a0}% of it): 1\u{a0}s in B or % of 10\u{202f}000\u{a0}MB.";
+        assert_eq!(said, kept);
+        assert_eq!(unbroken("ARS, b = 4: faster"), "ARS, b\u{a0}=\u{a0}4: faster");
     }
 
     #[test]

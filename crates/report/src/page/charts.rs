@@ -120,11 +120,11 @@ pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
             p.hint {
                 span class=(format!("chip shaded {}", of.class)) aria-hidden="true" {}
                 @if curves.len() > 1 { (of.variant) ": " }
-                (in_words(first)) "."
+                (words::unbroken(&in_words(first))) "."
             }
             @if !more.is_empty() { details {
                 summary { (more.len()) " more shaded times" }
-                p.hint { (in_words(more)) "." }
+                p.hint { (words::unbroken(&in_words(more))) "." }
             } }
         }
         @if shaded.len() > 1 { p.hint { "Each of these variants has a lane of its own, in this order from the top." } }

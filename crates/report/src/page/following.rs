@@ -1,6 +1,7 @@
 //! Plans that follow on the page: the table of waits, what the checker found, and the lag over time.
 
-use insight::{Curves, Point, Summary, words};
+use insight::words::{self, unbroken};
+use insight::{Curves, Point, Summary};
 use maud::{Markup, html};
 use record::units;
 
@@ -90,7 +91,7 @@ fn met(curves: &[&Curves]) -> Markup {
     let meetings: Vec<String> = curves.iter().filter_map(one).collect();
     html! {
         @if !meetings.is_empty() {
-            p.hint { "A ring marks where it first met the leader: " (meetings.join("; ")) "." }
+            p.hint { "A ring marks where it first met the leader: " (unbroken(&meetings.join("; "))) "." }
         }
     }
 }
@@ -105,7 +106,7 @@ fn caught_up(curves: &[&Curves]) -> Markup {
     let catch_ups: Vec<String> = catch_ups.collect();
     html! {
         @if !catch_ups.is_empty() {
-            p.hint { "Vertical lines mark when it had caught up: " (catch_ups.join("; ")) "." }
+            p.hint { "Vertical lines mark when it had caught up: " (unbroken(&catch_ups.join("; "))) "." }
         }
     }
 }

@@ -11,7 +11,8 @@ mod nodes;
 mod rows;
 mod threads;
 
-use insight::{Summary, curves, words};
+use insight::words::{self, unbroken};
+use insight::{Summary, curves};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use record::text::visible;
 use record::{Manifest, RunDir};
@@ -23,11 +24,6 @@ pub(crate) const CSS: &str = include_str!("page.css");
 
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-
-/// The units of sentences.
-const UNITS: [&str; 15] = [
-    "s", "ms", "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "B/s", "kB/s", "MB/s", "GB/s",
-];
 
 /// The page of a run, whatever state it was left in. Everything that comes from the record is escaped, and what would
 /// turn or hide the text beside it is written out.
@@ -117,19 +113,6 @@ fn head(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// A sentence whose figures keep their units on their line, and values their names: `b = 4`.
-pub(crate) fn unbroken(sentence: &str) -> String {
-    let mut words = sentence.split(' ');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |mut text, word| {
-        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
-        let is_of_figure = is_unit && text.ends_with(|c: char| c.is_ascii_digit());
-        let is_of_value = word == "=" || text.ends_with("\u{a0}=");
-        text.push(if is_of_figure || is_of_value { '\u{a0}' } else { ' ' });
-        text + word
-    })
-}
-
 /// The day of an RFC 3339 time; the details have the rest.
 fn day(started: &str) -> &str {
     started.split('T').next().unwrap_or(started)
@@ -183,20 +166,5 @@ fn verdicts(summary: &Summary<'_>) -> Markup {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unbroken;
-
-    #[test]
-    fn a_figure_of_a_sentence_keeps_its_unit() {
-        let said = unbroken("as it is took 16.2 s, 3.13 MB/s; the throttle held it");
-        assert_eq!(said, "as it is took 16.2\u{a0}s, 3.13\u{a0}MB/s; the throttle held it");
-        let said = unbroken("one chunk of 5 MiB (99 % of it): 1 s in B or % of 10\u{202f}000 MB.");
-        let kept = "one chunk of 5\u{a0}MiB (99\u{a0}% of it): 1\u{a0}s in B or % of 10\u{202f}000\u{a0}MB.";
-        assert_eq!(said, kept);
-        assert_eq!(unbroken("ARS, b = 4: faster"), "ARS, b\u{a0}=\u{a0}4: faster");
     }
 }

@@ -1,7 +1,7 @@
 //! The page `published.html`: what is met and what is not, to be shown to people. It needs nothing else.
 
 use insight::published::{Comparison, Figure};
-use insight::words::counted;
+use insight::words::{counted, unbroken};
 use maud::{Markup, html};
 use record::{Kind, units};
 
@@ -10,7 +10,7 @@ use super::place::{WHERE_TIME_IS_REAL, that_hold, verdict};
 use super::{Conclusion, Document, Published, TIMES, ours, per_cent, published};
 use super::{beside, charts};
 use crate::grid::signed;
-use crate::page::{STANDS_ALONE, unbroken, whole};
+use crate::page::{STANDS_ALONE, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
 const OWN_CSS: &str = include_str!("published.css");
