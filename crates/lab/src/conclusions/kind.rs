@@ -12,7 +12,12 @@ impl Measure {
         let figures = self.figures();
         let rows: Vec<&Variant> = figures.iter().filter_map(|figure| variant(figure.row)).collect();
         let is_chosen = rows.iter().any(|row| row.settings.contains_key(QUOTA));
-        if is_chosen || figures.iter().any(|figure| is_set(figure.of)) || run_alike(&rows) {
+        let is_decided = match self {
+            Measure::One(figure) => rows.iter().any(|row| is_decided(figure.of, row)),
+            _ => false,
+        };
+        let is_set = figures.iter().any(|figure| is_set(figure.of));
+        if is_chosen || is_decided || is_set || run_alike(&rows) {
             return Kind::Implied;
         }
         let kinds = rows.iter().filter_map(|row| Some(row.published.as_ref()?.info.kind));
@@ -24,8 +29,23 @@ impl Measure {
 /// decide how often it stops and for how long.
 const QUOTA: &str = "dcp.destination_quota";
 
+const SELECTION: &str = "cluster.routing.use_adaptive_replica_selection";
+const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
+
+/// Whether a setting of the row decides it: copies that take turns are asked equally often, and a node that is throttled
+/// receives what its throttle lets through.
+fn is_decided(quantity: Quantity, row: &Variant) -> bool {
+    let set = |name: &str| row.settings.get(name).map(String::as_str);
+    match quantity {
+        Quantity::SearchesOf(_) | Quantity::SearchesSpread => set(SELECTION) == Some("false"),
+        Quantity::Received(..) => set(THROTTLE).is_some_and(|rate| rate != "-1"),
+        _ => false,
+    }
+}
+
 /// Whether it is counted from a plan's settings: documents, their sizes, which vbuckets are taken over, when an index
-/// is rolled over, and at which part of its quota a consumer stops.
+/// is rolled over, at which part of its quota a consumer stops, and how soon what it has is on a disk whose rate is
+/// ours.
 fn is_set(quantity: Quantity) -> bool {
     matches!(
         quantity,
@@ -34,6 +54,7 @@ fn is_set(quantity: Quantity) -> bool {
             | Quantity::MemoryPeak
             | Quantity::Rollovers
             | Quantity::DocumentsAnIndex
+            | Quantity::Persisted
     )
 }
 
@@ -94,6 +115,12 @@ mod tests {
             ("Releasing checkpoints' memory sooner", Kind::Implied),
             ("There the producer streams fast", Kind::Implied),
             ("... which rolls its index over 341 times", Kind::Implied),
+            ("Without selection requests are distributed evenly", Kind::Implied),
+            ("Requests are routed away from es3", Kind::Predicted),
+            ("... as are disk and network: it receives", Kind::Implied),
+            ("... also while copies recover", Kind::Predicted),
+            ("Peak network into the follower without", Kind::Calibrated),
+            ("That persistence is off does not alter", Kind::Implied),
             ("First tests: doubles", Kind::Predicted),
             ("A file that scp copies", Kind::Predicted),
         ] {
