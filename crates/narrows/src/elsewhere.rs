@@ -18,6 +18,9 @@ pub(crate) fn file_name(on: Elsewhere) -> String {
     format!("{}.json", on.id())
 }
 
+/// What is said of a conclusion that a place has no figure of.
+const NEWER: &str = "Not tried: this row is newer than the run.";
+
 /// What was written into a folder; a place that was never tried is left out.
 pub(crate) fn read(folder: &Path) -> anyhow::Result<Vec<Shown>> {
     let mut found = Vec::new();
@@ -25,14 +28,38 @@ pub(crate) fn read(folder: &Path) -> anyhow::Result<Vec<Shown>> {
         let path = folder.join(file_name(on));
         match std::fs::read_to_string(&path) {
             Ok(text) => {
-                let shown = serde_json::from_str(&text);
-                found.push(shown.with_context(|| format!("read {}", path.display()))?);
+                let shown: Result<Shown, _> = serde_json::from_str(&text);
+                let mut shown = shown.with_context(|| format!("read {}", path.display()))?;
+                let untried = newer(on, &shown);
+                shown.conclusions.extend(untried);
+                found.push(shown);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
         }
     }
     Ok(found)
+}
+
+/// Every conclusion that says the same at a place, with its document's id.
+fn compared(on: Elsewhere) -> impl Iterator<Item = (&'static str, &'static Conclusion)> {
+    let all = DOCUMENTS.iter().flat_map(|d| d.conclusions.iter().map(move |c| (d.id, c)));
+    all.filter(move |(_, conclusion)| on.can_compare(&conclusion.measure))
+}
+
+/// Those that the run at a place did not know.
+fn newer(on: Elsewhere, shown: &Shown) -> Vec<Found> {
+    let is_known = |document: &str, claim: &str| {
+        shown.conclusions.iter().any(|one| one.document == document && one.claim == claim)
+    };
+    let missing = compared(on).filter(|(document, one)| !is_known(document, one.claim));
+    let untried = |(document, one): (&str, &Conclusion)| Found {
+        document: document.to_owned(),
+        claim: one.claim.to_owned(),
+        why: NEWER.to_owned(),
+        ..Found::default()
+    };
+    missing.map(untried).collect()
 }
 
 /// What was found at a place, and what went wrong there: the conclusions of a plan that failed have no figure.
@@ -49,12 +76,8 @@ pub(crate) fn run(
     options: impl Fn(Vec<String>) -> Options,
     theirs: impl Fn(Figure) -> Option<f64>,
 ) -> anyhow::Result<Tried> {
-    let compared = || {
-        let all = DOCUMENTS.iter().flat_map(|d| d.conclusions.iter().map(move |c| (d.id, c)));
-        all.filter(move |(_, conclusion)| on.can_compare(&conclusion.measure))
-    };
     let mapped = move |figure: Figure| on.row(figure.row).map(|row| Figure { row, ..figure });
-    let wanted = || compared().flat_map(|(_, c)| c.measure.figures()).filter_map(mapped);
+    let wanted = || compared(on).flat_map(|(_, c)| c.measure.figures()).filter_map(mapped);
     let mut values: Vec<(Figure, f64)> = Vec::new();
     let mut failed = Vec::new();
     for plan in on.plans() {
@@ -103,7 +126,7 @@ pub(crate) fn run(
         scale: asked.scale,
         laps,
         command: again(on, place, asked.scale, laps),
-        conclusions: compared().map(judged).collect(),
+        conclusions: compared(on).map(judged).collect(),
     };
     Ok(Tried { found, failed })
 }
@@ -127,6 +150,28 @@ fn again(on: Elsewhere, place: &Place, scale: f64, laps: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conclusion_that_is_newer_than_a_run_is_said_not_to_have_been_tried() {
+        let dir = tempfile::tempdir().unwrap();
+        let (document, first) = compared(Elsewhere::Embedded).next().unwrap();
+        let tried = Found {
+            document: document.to_owned(),
+            claim: first.claim.to_owned(),
+            ours: Some(4.0),
+            holds: Some(true),
+            ..Found::default()
+        };
+        let written = Shown { conclusions: vec![tried.clone()], ..Shown::default() };
+        let path = dir.path().join(file_name(Elsewhere::Embedded));
+        std::fs::write(path, serde_json::to_string(&written).unwrap()).unwrap();
+        let places = read(dir.path()).unwrap();
+        let [shown] = places.as_slice() else { panic!("one place was tried: {places:?}") };
+        let (known, newer) = shown.conclusions.split_first().unwrap();
+        assert_eq!(known, &tried);
+        assert_eq!(newer.len() + 1, compared(Elsewhere::Embedded).count());
+        assert!(newer.iter().all(|one| one.holds.is_none() && one.why == NEWER), "{newer:?}");
+    }
 
     #[test]
     fn what_was_found_says_the_command_that_finds_it_again() {
