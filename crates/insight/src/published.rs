@@ -45,6 +45,8 @@ pub struct Comparison {
     pub published: Option<f64>,
     /// The published figure as it is printed.
     pub text: String,
+    /// The lowest and the highest of the published number over its laps, where these are published.
+    pub laps: Option<Interval>,
     /// Ours; none where the variant did not finish.
     pub ours: Option<f64>,
     /// Lowest and highest of ours over the seeds that were drawn; none where one was, or all were the same.
@@ -120,6 +122,7 @@ pub fn comparisons(summary: &Summary<'_>) -> Vec<Comparison> {
             figure,
             published: published_number,
             text: published.text.clone(),
+            laps: None,
             ours,
             range: None,
             kind: published.kind,
@@ -256,6 +259,7 @@ mod tests {
             figure: Figure::Seconds,
             published: Some(published),
             text: published.to_string(),
+            laps: None,
             ours: Some(ours),
             range: None,
             kind: Kind::Predicted,

@@ -19,6 +19,9 @@ const GIGABYTES: &str = "primary_bytes_gb";
 const METRIC: &str = "metric";
 const VALUE: &str = "value";
 const OPERATION: &str = "operation";
+const LAP: &str = "lap";
+/// Of all laps together.
+const TOTAL: &str = "total";
 
 /// A published row.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,8 @@ pub struct Published {
     pub seconds: Option<f64>,
     /// Bytes that it moved: those of the primaries, from a column in units of 2^30, as Elasticsearch prints.
     pub bytes: Option<u64>,
+    /// The lowest and the highest of a load's figures over its laps, where these are published.
+    pub laps: BTreeMap<String, (f64, f64)>,
 }
 
 /// A row by its columns; empty cells are left out.
@@ -127,7 +132,7 @@ impl<'a> Table<'a> {
             ..self.info(values, figure, text.clone())
         };
         let bytes = number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64);
-        Ok(Published { info, seconds: number(SECONDS)?, bytes })
+        Ok(Published { info, seconds: number(SECONDS)?, bytes, laps: BTreeMap::new() })
     }
 
     /// A figure as it is printed, without rates and loads.
@@ -169,7 +174,26 @@ impl<'a> Table<'a> {
             return Err(self.none_fits(values));
         }
         let info = PublishedInfo { load, ..self.info(values, VALUE, texts.join(", ")) };
-        Ok(Published { info, seconds: None, bytes: None })
+        Ok(Published { info, seconds: None, bytes: None, laps: self.laps(values) })
+    }
+
+    /// The lowest and the highest of each figure over the laps of which the load with these values is the total.
+    fn laps(&self, values: &BTreeMap<String, String>) -> BTreeMap<String, (f64, f64)> {
+        let mut laps = BTreeMap::new();
+        let mut any_lap = values.clone();
+        if any_lap.remove(LAP).is_none_or(|lap| lap != TOTAL) {
+            return laps;
+        }
+        for row in self.rows_of(&any_lap) {
+            let is_one =
+                row.contains_key(OPERATION) && row.get(LAP).is_some_and(|lap| lap != TOTAL);
+            let value = row.get(VALUE).and_then(|cell| cell.parse::<f64>().ok());
+            if let (true, Some(metric), Some(value)) = (is_one, row.get(METRIC), value) {
+                let (low, high) = laps.entry(metric.clone()).or_insert((value, value));
+                (*low, *high) = (low.min(value), high.max(value));
+            }
+        }
+        laps
     }
 
     /// Says which value no row has, or that only the combination is missing.
@@ -270,6 +294,10 @@ mod tests {
         assert_eq!(found.info.load["Median Throughput"], 41.1558);
         assert_eq!(found.info.load["50th percentile latency"], 411.721);
         assert!(!found.info.load.contains_key("Segment count"));
+        assert_eq!(found.laps["Median Throughput"], (38.2174, 42.4385));
+        assert!(!found.laps.contains_key("Segment count"));
+        let pmc = [("case", "pmc"), ("selection", "none"), ("operation", "term"), ("lap", "total")];
+        assert!(table.load(&values(&pmc)).unwrap().laps.is_empty(), "one run has no laps");
         wanted.remove("lap");
         assert!(table.load(&wanted).unwrap_err().starts_with("several published rows"));
         wanted.insert("case".to_owned(), "9-replicas".to_owned());

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use insight::published::over_seeds;
+use insight::published::{Comparison, over_seeds};
 use insight::stats::{Interval, median};
 use lab::conclusions::{
     DOCUMENTS, Elsewhere, Figure, Measure, PARTS, Quantity, RowName, conclusions,
@@ -130,6 +130,15 @@ fn variant(plans: &[Resolved], row: RowName) -> Option<&Variant> {
     plan.variants.iter().find(|variant| variant.name == row.variant)
 }
 
+/// The range of a load's published figure over its laps.
+fn laps(plans: &[Resolved], row: &Comparison) -> Option<Interval> {
+    let insight::published::Figure::Load(metric, _) = row.figure else { return None };
+    let plan = plans.iter().find(|plan| plan.name == row.plan)?;
+    let variant = plan.variants.iter().find(|variant| variant.name == row.variant)?;
+    let (low, high) = *variant.published.as_ref()?.laps.get(metric)?;
+    Some(Interval { low, high })
+}
+
 /// What the documents have of a figure.
 fn theirs(plans: &[Resolved], figure: Figure) -> Option<f64> {
     figure.of.published(variant(plans, figure.row)?.published.as_ref()?)
@@ -184,6 +193,9 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
             seeds: seeds.len(),
             seconds: seeds.iter().map(|outcome| outcome.seconds).sum(),
         });
+    }
+    for row in &mut published.rows {
+        row.laps = laps(&plans, row);
     }
     published.wall_s = began.elapsed().as_secs_f64();
     // Hours of work are shown, even where a file cannot be written.
@@ -442,6 +454,17 @@ mod tests {
             assert!(*part > 0.0 && *part <= 1.0, "{name}");
             assert!(DOCUMENTS.iter().any(|document| document.plans.contains(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn a_published_load_of_several_laps_has_their_range() {
+        let plans = plans(&[]).unwrap();
+        let published = plans.iter().find(|plan| plan.name == "replica-selection").unwrap();
+        let run = made_up(published);
+        let rows = insight::published::comparisons(&Summary::of(&run));
+        let ranges: Vec<Interval> = rows.iter().filter_map(|row| laps(&plans, row)).collect();
+        assert_eq!(ranges.len(), 20, "four figures of each of five cases without selection");
+        assert_eq!((ranges[0].low, ranges[0].high), (94.9815, 96.6245));
     }
 
     #[test]

@@ -199,7 +199,10 @@ impl Published {
             found.push(vec![
                 name.to_owned(),
                 row.name(),
-                published(row),
+                match laps(row) {
+                    Some(laps) if !is_list => format!("{}, {laps}", published(row)),
+                    _ => published(row),
+                },
                 ours(row),
                 self.range_text(row).unwrap_or_else(dash),
                 self.error_text(row),
@@ -309,6 +312,8 @@ impl Published {
                 },
                 "published": row.published,
                 "published_text": row.text,
+                "laps_low": row.laps.map(|laps| laps.low),
+                "laps_high": row.laps.map(|laps| laps.high),
                 "ours": row.ours,
                 "low": low,
                 "high": high,
@@ -453,6 +458,11 @@ fn published(row: &Comparison) -> String {
         // What comes after is in the source.
         None => row.text.split([':', ';']).next().unwrap_or_default().to_owned(),
     }
+}
+
+/// The range of the published figure over its laps.
+fn laps(row: &Comparison) -> Option<String> {
+    row.laps.map(|laps| format!("laps {}", span(&figure(row, laps.low), &figure(row, laps.high))))
 }
 
 fn ours(row: &Comparison) -> String {

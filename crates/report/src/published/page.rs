@@ -7,7 +7,7 @@ use record::{Kind, units};
 
 use super::conclusion::{BOUNDS, Notes, holding};
 use super::place::{WHERE_TIME_IS_REAL, that_hold, verdict};
-use super::{Conclusion, Document, Published, TIMES, ours, per_cent, published};
+use super::{Conclusion, Document, Published, TIMES, laps, ours, per_cent, published};
 use super::{beside, charts};
 use crate::grid::signed;
 use crate::page::{STANDS_ALONE, whole};
@@ -230,7 +230,10 @@ impl Published {
                     @if head { tr.plan { th colspan="5" scope="colgroup" { (row.plan) } } }
                     tr {
                         th scope="row" { (row.name()) (worth(row)) }
-                        td.n.theirs { (published(row)) }
+                        td.n.theirs {
+                            (published(row))
+                            @if let Some(laps) = laps(row) { small { (laps) } }
+                        }
                         td.n {
                             (ours(row))
                             @if let Some(range) = self.range_text(row) { small { (range) } }

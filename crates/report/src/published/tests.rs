@@ -12,6 +12,7 @@ pub(super) fn sample() -> Published {
         figure,
         published,
         text: "charts only: one | two".to_owned(),
+        laps: None,
         ours,
         range: None,
         kind,
@@ -77,6 +78,17 @@ pub(super) fn sample() -> Published {
         scale: 1.0,
         ..Published::default()
     }
+}
+
+#[test]
+fn the_range_of_a_published_figure_over_its_laps_stands_beside_it() {
+    let mut published = sample();
+    published.rows[5].laps = Some(Interval { low: 95.0, high: 96.6 });
+    let page = published.markdown().remove(1).1;
+    assert!(page.contains("| 95.8 ops/s, laps 95.0 to 96.6 ops/s |"), "{page}");
+    assert!(published.html().contains("95.8 ops/s<small>laps 95.0 to 96.6 ops/s</small>"));
+    assert_eq!(published.json()["rows"][5]["laps_high"], 96.6);
+    assert!(!sample().html().contains("<small>laps"));
 }
 
 #[test]
