@@ -28,11 +28,8 @@ pub(crate) fn read(folder: &Path) -> anyhow::Result<Vec<Shown>> {
         let path = folder.join(file_name(on));
         match std::fs::read_to_string(&path) {
             Ok(text) => {
-                let shown: Result<Shown, _> = serde_json::from_str(&text);
-                let mut shown = shown.with_context(|| format!("read {}", path.display()))?;
-                let untried = newer(on, &shown);
-                shown.conclusions.extend(untried);
-                found.push(shown);
+                let shown = with_newer(on, &text);
+                found.push(shown.with_context(|| format!("read {}", path.display()))?);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
@@ -41,14 +38,23 @@ pub(crate) fn read(folder: &Path) -> anyhow::Result<Vec<Shown>> {
     Ok(found)
 }
 
+/// What docs/published has of every place.
+pub(crate) fn known() -> anyhow::Result<Vec<Shown>> {
+    let known = |on: Elsewhere| {
+        with_newer(on, on.known()).with_context(|| format!("read what is known of {}", on.id()))
+    };
+    Elsewhere::ALL.into_iter().map(known).collect()
+}
+
 /// Every conclusion that says the same at a place, with its document's id.
 fn compared(on: Elsewhere) -> impl Iterator<Item = (&'static str, &'static Conclusion)> {
     let all = DOCUMENTS.iter().flat_map(|d| d.conclusions.iter().map(move |c| (d.id, c)));
     all.filter(move |(_, conclusion)| on.can_compare(&conclusion.measure))
 }
 
-/// Those that the run at a place did not know.
-fn newer(on: Elsewhere, shown: &Shown) -> Vec<Found> {
+/// What was found at a place, and those that its run did not know.
+fn with_newer(on: Elsewhere, text: &str) -> serde_json::Result<Shown> {
+    let mut shown: Shown = serde_json::from_str(text)?;
     let is_known = |document: &str, claim: &str| {
         shown.conclusions.iter().any(|one| one.document == document && one.claim == claim)
     };
@@ -59,7 +65,9 @@ fn newer(on: Elsewhere, shown: &Shown) -> Vec<Found> {
         why: NEWER.to_owned(),
         ..Found::default()
     };
-    missing.map(untried).collect()
+    let untried: Vec<Found> = missing.map(untried).collect();
+    shown.conclusions.extend(untried);
+    Ok(shown)
 }
 
 /// What was found at a place, and what went wrong there: the conclusions of a plan that failed have no figure.
@@ -167,10 +175,13 @@ mod tests {
         std::fs::write(path, serde_json::to_string(&written).unwrap()).unwrap();
         let places = read(dir.path()).unwrap();
         let [shown] = places.as_slice() else { panic!("one place was tried: {places:?}") };
-        let (known, newer) = shown.conclusions.split_first().unwrap();
-        assert_eq!(known, &tried);
+        let (of_run, newer) = shown.conclusions.split_first().unwrap();
+        assert_eq!(of_run, &tried);
         assert_eq!(newer.len() + 1, compared(Elsewhere::Embedded).count());
         assert!(newer.iter().all(|one| one.holds.is_none() && one.why == NEWER), "{newer:?}");
+        for (on, place) in Elsewhere::ALL.into_iter().zip(known().unwrap()) {
+            assert_eq!(place.conclusions.len(), compared(on).count(), "{}", place.on);
+        }
     }
 
     #[test]

@@ -30,6 +30,14 @@ impl Elsewhere {
         }
     }
 
+    /// What docs/published has of it, as `narrows published --on` wrote it.
+    pub fn known(self) -> &'static str {
+        match self {
+            Embedded => include_str!("../../../../docs/published/embedded.json"),
+            OpenSearch => include_str!("../../../../docs/published/opensearch.json"),
+        }
+    }
+
     /// The plans that are run there, in the order of the documents.
     pub fn plans(self) -> &'static [&'static str] {
         match self {
@@ -224,11 +232,7 @@ mod tests {
     #[test]
     fn what_does_not_hold_where_time_is_real_has_its_explanation_and_nothing_else_has() {
         for on in Elsewhere::ALL {
-            let text = match on {
-                Embedded => include_str!("../../../../docs/published/embedded.json"),
-                OpenSearch => include_str!("../../../../docs/published/opensearch.json"),
-            };
-            let kept: serde_json::Value = serde_json::from_str(text).unwrap();
+            let kept: serde_json::Value = serde_json::from_str(on.known()).unwrap();
             for found in kept["conclusions"].as_array().unwrap() {
                 let [document, claim, why] =
                     ["document", "claim", "why"].map(|key| found[key].as_str().unwrap());

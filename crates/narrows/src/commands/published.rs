@@ -41,7 +41,8 @@ pub(crate) struct Args {
     /// Repetitions of every variant with --on embedded and --on opensearch; 1 without it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     laps: Option<u32>,
-    /// Also shows what --on embedded and --on opensearch have written into this folder.
+    /// Also shows what --on embedded and --on opensearch have written into this folder, in place of what docs/published
+    /// has of them.
     #[arg(long, value_name = "DIR")]
     also: Option<PathBuf>,
     /// One JSON object on standard output.
@@ -154,10 +155,13 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
         let folder = folder.display();
         refuse!("--also {folder}: there is no such folder; name one that --write has made");
     }
-    let elsewhere = args.also.iter().chain(&args.write).next();
-    let elsewhere = elsewhere.map(|folder| elsewhere::read(folder)).transpose()?;
+    let elsewhere = match args.also.iter().chain(&args.write).next() {
+        Some(folder) => elsewhere::read(folder)?,
+        None if args.plans.is_empty() => elsewhere::known()?,
+        None => Vec::new(),
+    };
     if let Some(folder) = &args.also
-        && elsewhere.as_ref().is_some_and(Vec::is_empty)
+        && elsewhere.is_empty()
     {
         let [one, other] = Elsewhere::ALL.map(elsewhere::file_name);
         let folder = folder.display();
@@ -181,7 +185,7 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
         cores: cores(),
         seeds,
         scale: args.scale,
-        elsewhere: elsewhere.unwrap_or_default(),
+        elsewhere,
         ..Published::default()
     };
     for (work, seeds) in works.iter().zip(&outcomes) {
