@@ -248,9 +248,9 @@ pub(super) const CHARTS: &[Chart] = &[
         "shard-recovery-raised", &["20mb, the default", "raised meanwhile"], THROTTLE),
     over_time((SLIDES, "slides 51 to 53, the disk scheduler changed; in ours on all nodes from the beginning"),
         SHARDS, &["2gb", "2gb, noop"], &[RESTARTED_RECEIVED, RESTARTED_BUSY, RECOVERED]),
-    searches("the searches that each node completed, 1 replica and es3 loaded, with selection",
-        &["1 replica, es3 loaded: ARS", "1 replica, es3 loaded: none"], ONE_REPLICA),
-    searches("the searches that each node completed, 4 replicas and es3 loaded, with selection",
+    searches("the searches that each node completed, 1 replica and es3 loaded, with selection as in the first tests",
+        &["1 replica, es3 loaded: ARS, b = 4", "1 replica, es3 loaded: none"], ONE_REPLICA),
+    searches("the searches that each node completed, 4 replicas and es3 loaded, with selection as in the first tests",
         &["4 replicas, es3 loaded: ARS, b = 4", "4 replicas, es3 loaded: none"], FOUR_REPLICAS),
 ];
 

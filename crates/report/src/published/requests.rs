@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn markdown_has_the_searches_of_each_node_too() {
         let counts = ["leader-1", "leader-2", "leader-3"].map(|node| (node.to_owned(), 100.0));
-        let variants = ["1 replica, es3 loaded: ARS", "1 replica, es3 loaded: none"];
+        let variants = ["1 replica, es3 loaded: ARS, b = 4", "1 replica, es3 loaded: none"];
         let searches = variants.map(|name| (name.to_owned(), BTreeMap::from(counts.clone())));
         let plan = "replica-selection".to_owned();
         let document = Document {
