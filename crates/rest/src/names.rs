@@ -195,10 +195,10 @@ pub(super) fn indices_with(
             return Err(no_such_index(state, part));
         }
     }
-    let of_aliases = found.iter().flat_map(|&name| state.aliased(name)).map(|(index, _)| index);
-    let of_aliases: Vec<&str> = of_aliases.collect();
-    found.extend(of_aliases);
-    found.retain(|name| state.indices.contains_key(*name));
+    // No alias has the name of an index, and to look for one goes through all indices.
+    let is_alias = |name: &&str| !state.indices.contains_key(*name);
+    let aliases: Vec<&str> = found.extract_if(.., is_alias).collect();
+    found.extend(aliases.into_iter().flat_map(|name| state.aliased(name)).map(|(index, _)| index));
     if by_default == Closed::Refused {
         if ignore {
             found.retain(|name| !is_closed(name));
