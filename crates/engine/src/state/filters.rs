@@ -47,7 +47,18 @@ impl Filters {
 
     /// Whether every copy may stay where it is.
     pub fn all_may_stay(&self) -> bool {
-        self.go_by_nodes_alone() && self.limits.all_may_stay() && self.disks.all_may_stay()
+        self.cluster.is_empty() && self.others_may_stay()
+    }
+
+    fn others_may_stay(&self) -> bool {
+        let go_by_cluster_alone = self.by_index.is_empty() && self.awareness.is_empty();
+        go_by_cluster_alone && self.limits.all_may_stay() && self.disks.all_may_stay()
+    }
+
+    /// The same where it is known which nodes hold no copy: those that the cluster's filters keep copies from.
+    pub fn all_may_stay_on(&self, state: &ClusterState, is_empty: impl Fn(&str) -> bool) -> bool {
+        let may_stay = |node: &Node| judge(&self.cluster, node).is_none() || is_empty(&node.name);
+        self.others_may_stay() && state.present_nodes().all(may_stay)
     }
 
     /// A copy is to be made on a node, where it takes room; or moved there from another, which it leaves.

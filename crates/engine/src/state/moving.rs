@@ -25,6 +25,10 @@ pub(super) fn move_away(
         return;
     }
     let mut counts = RecoveryCounts::of(state, settings);
+    // A node that is drained, or a twin's manager, is empty for most of the time: no copy need be looked at.
+    if filters.all_may_stay_on(state, |node| counts.get(node).copies == 0) {
+        return;
+    }
     let mut order: Vec<usize> = (0..counts.nodes()).collect();
     for (index, number, at) in unwelcome(state, filters) {
         if !counts.have_room(false) {
