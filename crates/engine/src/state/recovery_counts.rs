@@ -164,18 +164,16 @@ impl RecoveryCounts {
     ) -> Option<usize> {
         let order = &self.orders[usize::from(false)];
         let fits = |node: &usize| may_hold(self.names.name(*node));
-        let is_other = |rank: &&FillRank| !layout.held.contains_key(&rank.2);
-        let first = order.iter().filter(is_other).find(|rank| fits(&rank.2));
-        let equals =
-            first.map(|(copies, busy, _)| (*copies, *busy, 0)..=(*copies, *busy, usize::MAX));
-        let equals = equals.into_iter().flat_map(|equals| order.range(equals)).filter(is_other);
-        let nodes = equals.map(|(_, _, node)| *node).chain(layout.held.keys().copied());
+        // The others differ by this order alone: where a primary of the index is, it is held.
+        let is_other = |node: &usize| !layout.held.contains_key(node);
+        let other = order.iter().map(|(_, _, node)| *node).filter(is_other).find(fits);
         let weighed = |node: usize| {
             let (copies, busy, _) = self.rank(node, false);
             let weight = (layout.has_its_share(node), layout.weight(node, copies), busy);
             (weight, layout.highest.turn(node, number), node)
         };
-        let mut nodes: Vec<_> = nodes.map(weighed).collect();
+        let mut nodes: Vec<_> =
+            other.into_iter().chain(layout.held.keys().copied()).map(weighed).collect();
         nodes.sort_by(|a, b| compare(a.0, b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         nodes.into_iter().map(|(_, _, node)| node).find(fits)
     }
