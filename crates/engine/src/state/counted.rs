@@ -28,6 +28,47 @@ impl NodeRecoveryCounts {
     }
 }
 
+/// Copies by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CopyCounts {
+    /// Primaries among them.
+    pub started: u32,
+    pub started_primaries: u32,
+    /// Primaries that are not.
+    pub other_primaries: u32,
+    pub relocating: u32,
+    /// On a node, and not started.
+    pub initializing: u32,
+    pub unassigned: u32,
+}
+
+impl CopyCounts {
+    pub fn of<'a>(shards: impl IntoIterator<Item = &'a IndexShardRoutingTable>) -> Self {
+        let mut counts = CopyCounts::default();
+        for copy in shards.into_iter().flat_map(|shard| &shard.copies) {
+            if copy.is_started() {
+                counts.started += 1;
+                counts.started_primaries += u32::from(copy.primary);
+                counts.relocating += u32::from(copy.is_relocating());
+                continue;
+            }
+            counts.initializing += u32::from(copy.is_assigned());
+            counts.unassigned += u32::from(!copy.is_assigned());
+            counts.other_primaries += u32::from(copy.primary);
+        }
+        counts
+    }
+
+    pub fn change(&mut self, by: CopyCounts, step: fn(u32, u32) -> u32) {
+        self.started_primaries = step(self.started_primaries, by.started_primaries);
+        self.other_primaries = step(self.other_primaries, by.other_primaries);
+        self.started = step(self.started, by.started);
+        self.relocating = step(self.relocating, by.relocating);
+        self.initializing = step(self.initializing, by.initializing);
+        self.unassigned = step(self.unassigned, by.unassigned);
+    }
+}
+
 /// The names of the present nodes, each with its place among them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NodeNames {
@@ -69,6 +110,7 @@ struct Earlier {
     /// Held so that whoever changes a list of shards copies it first: what was counted stays comparable by its place.
     routing: Routing,
     counts: Vec<NodeRecoveryCounts>,
+    copies: CopyCounts,
     lacking: BTreeSet<String>,
 }
 
@@ -94,8 +136,9 @@ impl Counted {
         });
         if !is_near {
             let ((names, counts), lacking) = (self.count(present, routing), self.lacking(routing));
+            let copies = self.copies(routing);
             let (present, routing) = (present.clone(), routing.clone());
-            self.0 = Some(Arc::new(Earlier { present, names, routing, counts, lacking }));
+            self.0 = Some(Arc::new(Earlier { present, names, routing, counts, copies, lacking }));
         }
     }
 
@@ -124,6 +167,23 @@ impl Counted {
             }
         }
         (names, counts)
+    }
+
+    /// All copies.
+    pub fn copies(&self, routing: &Routing) -> CopyCounts {
+        let nothing = Routing::new();
+        let (mut copies, before) = match &self.0 {
+            Some(earlier) => (earlier.copies, &earlier.routing),
+            None => (CopyCounts::default(), &nothing),
+        };
+        for (_, old, new) in differing(before, routing) {
+            let count = |shards: Option<&Arc<Vec<_>>>| {
+                CopyCounts::of(shards.into_iter().flat_map(|shards| shards.iter()))
+            };
+            copies.change(count(new), |all, more| all + more);
+            copies.change(count(old), |all, less| all - less);
+        }
+        copies
     }
 
     /// The indices that have a copy on no node.
@@ -200,6 +260,7 @@ mod tests {
             let (counted, anew) = (&lab.state.counted, &Counted::default());
             let routing = &lab.state.routing;
             counts(lab, counted) == counts(lab, anew)
+                && counted.copies(routing) == anew.copies(routing)
                 && counted.lacking(routing) == anew.lacking(routing)
         };
         // What the lost node held is made elsewhere, two copies of a node at a time, while others wait.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterState, IndexShardRoutingTable};
+use super::ClusterState;
+use super::counted::CopyCounts;
 
 /// How well off a cluster or an index is. Ordered from well to ill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,7 +51,7 @@ pub struct Health {
 /// The health of the cluster. To a node that has not joined yet it is red: it knows of no copy, which is not the same
 /// as none that is missing.
 pub fn health(state: &ClusterState) -> Health {
-    let mut health = count(state, state.shards().map(|(_, _, shard)| shard));
+    let mut health = health_by(state, state.counted.copies(&state.routing));
     if !state.is_joined() {
         health.status = Status::Red;
     }
@@ -60,49 +61,38 @@ pub fn health(state: &ClusterState) -> Health {
 /// The health of some indices together; those that are not there count for nothing.
 pub fn health_of_some(state: &ClusterState, names: &[String]) -> Health {
     let shards = names.iter().filter_map(|name| state.routing.get(name));
-    count(state, shards.flat_map(|shards| shards.iter()))
+    health_by(state, CopyCounts::of(shards.flat_map(|shards| shards.iter())))
 }
 
 /// The health of one index; none if there is no such index.
 pub fn health_of(state: &ClusterState, index: &str) -> Option<Health> {
-    Some(count(state, state.routing.get(index)?.iter()))
+    Some(health_by(state, CopyCounts::of(state.routing.get(index)?.iter())))
 }
 
-fn count<'a>(
-    state: &ClusterState,
-    shards: impl IntoIterator<Item = &'a IndexShardRoutingTable>,
-) -> Health {
+fn health_by(state: &ClusterState, counts: CopyCounts) -> Health {
     let nodes = u32::try_from(state.present.len()).expect("a cluster has few members");
-    let mut health = Health {
+    let missing = counts.initializing + counts.unassigned;
+    let status = match (counts.other_primaries, missing) {
+        (0, 0) => Status::Green,
+        (0, _) => Status::Yellow,
+        _ => Status::Red,
+    };
+    let active_share = match missing {
+        0 => 1.0,
+        _ => f64::from(counts.started) / f64::from(counts.started + missing),
+    };
+    Health {
         cluster_name: state.cluster_name.clone(),
-        status: Status::Green,
+        status,
         number_of_nodes: nodes,
         number_of_data_nodes: nodes,
-        active_primary_shards: 0,
-        active_shards: 0,
-        relocating_shards: 0,
-        initializing_shards: 0,
-        unassigned_shards: 0,
-        active_shards_percent_as_number: 100.0,
-    };
-    for copy in shards.into_iter().flat_map(|shard| &shard.copies) {
-        if copy.is_started() {
-            health.active_shards += 1;
-            health.active_primary_shards += u32::from(copy.primary);
-            health.relocating_shards += u32::from(copy.is_relocating());
-            continue;
-        }
-        health.initializing_shards += u32::from(copy.is_assigned());
-        health.unassigned_shards += u32::from(!copy.is_assigned());
-        let status = if copy.primary { Status::Red } else { Status::Yellow };
-        health.status = health.status.max(status);
+        active_primary_shards: counts.started_primaries,
+        active_shards: counts.started,
+        relocating_shards: counts.relocating,
+        initializing_shards: counts.initializing,
+        unassigned_shards: counts.unassigned,
+        active_shards_percent_as_number: active_share * 100.0,
     }
-    let missing = health.initializing_shards + health.unassigned_shards;
-    if missing > 0 {
-        let all = f64::from(health.active_shards + missing);
-        health.active_shards_percent_as_number = f64::from(health.active_shards) / all * 100.0;
-    }
-    health
 }
 
 #[cfg(test)]
