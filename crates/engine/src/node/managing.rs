@@ -153,6 +153,8 @@ pub(super) async fn watch_nodes(node: Node) {
     let mut lost: BTreeMap<String, u32> = BTreeMap::new();
     let mut looked = core.env.now();
     let mut looked_at = None;
+    // The version of a state in which no copy waits for room.
+    let mut nothing_waits_in = None;
     loop {
         next_check(core).await;
         let asked = core.env.now();
@@ -196,8 +198,12 @@ pub(super) async fn watch_nodes(node: Node) {
         looked_at = is_enabled.then(|| state.present.clone());
         if is_due {
             looked = core.env.now();
-            let waits = manager.state().shards().any(|(_, _, shard)| waits(shard));
-            gone.extend(waits.then_some(Event::LookForRoom));
+            let state = manager.state();
+            if nothing_waits_in != Some(state.version) {
+                let waits = state.shards().any(|(_, _, shard)| waits(shard));
+                gone.extend(waits.then_some(Event::LookForRoom));
+                nothing_waits_in = (!waits).then_some(state.version);
+            }
         }
         let left: Vec<_> = gone.into_iter().map(|event| manager.put(event)).collect();
         for left in left {
