@@ -20,9 +20,11 @@ use crate::transport::{Class, Replicate, Request};
 
 /// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
-/// How often it looks at all copies, unless a lease expires before: a node may have thousands of idle ones. A clock
-/// that was changed is noticed after this time at the latest.
-const SWEEP_EVERY: Duration = Duration::from_secs(300);
+/// How often it looks at copies with leases, unless one of these expires before. A clock that was changed is noticed
+/// after this time at the latest.
+const LEASES_EVERY: Duration = Duration::from_secs(300);
+/// How often it looks at all copies: a node may have thousands of idle ones, where only a flush may be due that failed.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 /// About the memory that the copies of a node may take together for what is not searchable yet, also those that rest.
 /// The field's `indices.memory.index_buffer_size` is a tenth of the heap, of which there is none here.
 ///
@@ -36,7 +38,7 @@ pub(super) async fn run(core: Rc<Core>) {
     let mut syncs = BTreeMap::new();
     // Copies that may hold what is not searchable yet: one that rests goes on holding it.
     let mut holding = BTreeSet::new();
-    let mut sweep_at = core.env.now();
+    let (mut sweep_at, mut leases_at) = (core.env.now(), core.env.now());
     loop {
         let rests = core.activity.in_use.borrow().is_empty();
         if rests && core.env.now() - core.activity.used_at.get() > QUIET_AFTER {
@@ -44,11 +46,17 @@ pub(super) async fn run(core: Rc<Core>) {
         }
         core.env.sleep(MAINTAIN_EVERY).await;
         let now = core.env.now();
-        let sweeps = core.activity.all_are_due.take() || now >= sweep_at;
+        let are_all_due = core.activity.all_are_due.take() || now >= sweep_at;
+        let sweeps = are_all_due || now >= leases_at;
         let shards: Vec<Rc<LocalShard>> = if sweeps {
-            sweep_at = now + SWEEP_EVERY;
+            leases_at = now + LEASES_EVERY;
+            sweep_at = if are_all_due { now + SWEEP_EVERY } else { sweep_at };
             syncs.retain(|key, _| core.shards.borrow().contains_key(key));
-            core.shards.borrow().values().cloned().collect()
+            let in_use = core.activity.in_use.borrow();
+            let is_due = |shard: &&Rc<LocalShard>| {
+                are_all_due || shard.has_leases() || in_use.contains_key(shard.key())
+            };
+            core.shards.borrow().values().filter(is_due).cloned().collect()
         } else {
             core.activity.in_use.borrow().values().cloned().collect()
         };
@@ -56,7 +64,7 @@ pub(super) async fn run(core: Rc<Core>) {
         for shard in &shards {
             let stays = core.is_here(shard) && {
                 let maintained = maintain_one(&core, &state, shard, &mut syncs).await;
-                sweep_at = sweep_at.min(now + maintained.leases_last.unwrap_or(SWEEP_EVERY));
+                leases_at = leases_at.min(now + maintained.leases_last.unwrap_or(LEASES_EVERY));
                 maintained.is_in_use
             };
             let mut in_use = core.activity.in_use.borrow_mut();

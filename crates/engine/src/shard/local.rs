@@ -287,6 +287,12 @@ impl LocalShard {
         others.any(|id| !is_told(id))
     }
 
+    /// Whether it has leases that it ends when they are not renewed.
+    pub(crate) fn has_leases(&self) -> bool {
+        self.is_primary() && !self.leases.borrow().is_empty()
+            || !self.peer_leases.borrow().is_empty()
+    }
+
     /// On a primary: its leases as another copy is given them, in a later list than all before.
     pub(crate) fn next_leases(&self) -> Leases {
         let mut leases = self.leases.borrow_mut();
