@@ -24,8 +24,9 @@ use crate::transport::{
 pub(crate) async fn read_changes(core: &Rc<Core>, ask: Box<ReadChanges>) -> Result<Response> {
     let asked = core.env.now();
     let deadline = asked + ask.poll_timeout;
-    let index_changed = || ask.known.is_some() && ask.known != versions(core, &ask.leader.index);
-    let (primary_term, store) = loop {
+    let index_changed =
+        |shard: &LocalShard| ask.known.is_some() && ask.known != versions(core, shard);
+    let (primary_term, shard, store) = loop {
         let shard = local(core, &ask.leader)?;
         // Not so of its lease: what the follower lacks is kept until the index is opened.
         shard.check_open(&core.state()).map_err(|closed| {
@@ -44,9 +45,9 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: Box<ReadChanges>) -> Resu
             // With `index.translog.durability: async` the checkpoint advances between writes.
             advance_global_checkpoint(core, &shard);
         }
-        let has_news = has_ops() || index_changed();
+        let has_news = has_ops() || index_changed(&shard);
         if has_news || core.env.now() >= deadline {
-            break (shard.term(), store);
+            break (shard.term(), shard.clone(), store);
         }
         tokio::select! {
             biased;
@@ -72,7 +73,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: Box<ReadChanges>) -> Resu
         _ => Vec::new(),
     };
     let ops = Operations::pack(&core.env, ops, ask.compress).await;
-    let versions = versions(core, &ask.leader.index);
+    let versions = versions(core, &shard);
     let versions = versions.ok_or_else(|| Failure::no_such_index(&ask.leader.index))?;
     Ok(Response::Changes(Box::new(Changes {
         ops,
@@ -86,9 +87,8 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: Box<ReadChanges>) -> Resu
     })))
 }
 
-fn versions(core: &Rc<Core>, index: &str) -> Option<Versions> {
-    let state = core.state();
-    state.indices.get(index).map(|meta| Versions {
+fn versions(core: &Core, shard: &LocalShard) -> Option<Versions> {
+    shard.meta(&core.state()).map(|meta| Versions {
         mappings: meta.mapping_version,
         settings: meta.settings_version,
         aliases: meta.aliases_version,
@@ -117,6 +117,11 @@ pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response
 /// The copy here of the leader's shard; fails if the index was deleted and created again.
 fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>> {
     let state = core.joined_state(&of.index, of.shard)?;
+    let open = core.shards.borrow().get(&(of.index_uuid.clone(), of.shard)).cloned();
+    // Nearly always it is here: a search of the state compares dozens of names where there are hundreds of indices.
+    if let Some(shard) = open.filter(|open| open.index == of.index && open.meta(&state).is_some()) {
+        return Ok(shard);
+    }
     let meta = state.indices.get(&of.index).ok_or_else(|| Failure::no_such_index(&of.index))?;
     if meta.uuid != of.index_uuid {
         return Err(Failure::another_index(&of.index, &of.index_uuid, &meta.uuid));
