@@ -87,7 +87,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
             Response::Json(serde_json::to_string(&found).expect("plain data"))
         }
         Request::Recoveries { active_only, detailed } => {
-            Response::Recoveries(recovery::recoveries(core, active_only, detailed))
+            Response::Recoveries(recovery::recoveries(recovery, active_only, detailed))
         }
         Request::RemoteIndex(index) => remote::describe(core, &index)?,
         Request::RemoteIndices { known_version, wait } => {

@@ -32,7 +32,6 @@ mod taking_over;
 mod target;
 mod transfer;
 
-use crate::core::Core;
 use crate::shard::Stage;
 use crate::transport::RecoveryState;
 
@@ -44,9 +43,16 @@ pub(crate) use source::{
 pub(crate) use target::{recover, report_started};
 
 /// Every recovery of this node's copies, running or done.
-pub(crate) fn recoveries(core: &Core, active_only: bool, detailed: bool) -> Vec<RecoveryState> {
-    let now = core.env.now();
-    let shards = core.shards.borrow();
+pub(crate) fn recoveries(
+    service: &RecoveryService,
+    active_only: bool,
+    detailed: bool,
+) -> Vec<RecoveryState> {
+    if !service.has_begun() {
+        return Vec::new();
+    }
+    let now = service.core.env.now();
+    let shards = service.core.shards.borrow();
     let all = shards.values().filter_map(|shard| shard.progress());
     let wanted = all.filter(|progress| !active_only || progress.stage() != Stage::Done);
     wanted.map(|progress| progress.state(now, detailed)).collect()

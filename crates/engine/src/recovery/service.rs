@@ -21,6 +21,8 @@ pub(crate) struct RecoveryService {
     /// Recoveries of copies here that are not done, kept apart because every chunk asks for them and a node may have
     /// thousands of copies.
     going_on: RefCell<Vec<Weak<Progress>>>,
+    /// Of the nodes of a large twin, copies are recovered on hardly one in five.
+    has_begun: Cell<bool>,
     /// Whether a copy has come from a peer since the node started, or the node stands for one that has run for long.
     pub(crate) has_copied: Cell<bool>,
     /// Chunks that were read and not yet handed to a connection, in KiB.
@@ -42,6 +44,7 @@ impl RecoveryService {
                 false => core.first_number(),
             }),
             going_on: RefCell::default(),
+            has_begun: Cell::new(false),
             has_copied: Cell::new(false),
             read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&core.settings()) as usize)),
         })
@@ -49,9 +52,15 @@ impl RecoveryService {
 
     /// Notes that a copy here is recovered from now on.
     pub(super) fn note_recovery(&self, progress: &Rc<Progress>) {
+        self.has_begun.set(true);
         let mut going_on = self.going_on.borrow_mut();
         going_on.retain(is_going_on);
         going_on.push(Rc::downgrade(progress));
+    }
+
+    /// Whether a copy here was ever recovered.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.get()
     }
 
     /// Copies here that are recovered now.
