@@ -4,8 +4,6 @@
 //! placed elsewhere before `index.unassigned.node_left.delayed_timeout` is over, unless a node comes that has files of
 //! the shard.
 
-use std::time::Duration;
-
 use super::{ClusterState, CopyState, IndexShardRoutingTable, ShardCopy, UnassignedReason};
 
 /// Until when a copy of a shard, which has this routing, waits; none where it does not.
@@ -40,11 +38,12 @@ pub fn delayed_copies(state: &ClusterState, now_ms: u64) -> usize {
 }
 
 fn waiting(state: &ClusterState, now_ms: u64) -> impl Iterator<Item = u64> {
-    let delayed = state.indices.iter().filter(|(_, meta)| meta.delayed_timeout() > Duration::ZERO);
-    let shards = delayed.flat_map(|(index, _)| {
-        let shards = state.routing.get(index).into_iter().flat_map(|shards| shards.iter());
-        (0..).zip(shards).map(move |(number, shard)| (index.as_str(), number, shard))
-    });
+    let lacking = state.counted.lacking(&state.routing).into_iter();
+    let shards = lacking.filter_map(|index| state.routing.get_key_value(&index)).flat_map(
+        |(index, shards)| {
+            (0..).zip(shards.iter()).map(move |(number, shard)| (index.as_str(), number, shard))
+        },
+    );
     let copies = shards.flat_map(|(index, number, shard)| {
         let unassigned = shard.copies.iter().filter(|copy| !copy.is_assigned());
         unassigned.map(move |copy| ((index, number), shard, copy))
