@@ -93,6 +93,13 @@ pub enum Error {
     )]
     Build { lines: Vec<String> },
     #[error(
+        "nodes of {name} cannot encrypt what they send each other: the plugin opensearch-security is not known for \
+         that release, or not in that directory; 2.19.1 has it"
+    )]
+    NoEncryption { name: String },
+    #[error("keytool, which comes with Java, made no key for nodes that encrypt: {said}")]
+    NoKeys { said: String },
+    #[error(
         "{home} holds no OpenSearch, and no Elasticsearch 7: there is no lib and modules of one in it; give the \
          directory of an unpacked distribution, or start another release yourself and say --on URL"
     )]
@@ -212,6 +219,7 @@ impl Error {
             Error::Missing { .. }
                 | Error::NoCache
                 | Error::NoDistribution { .. }
+                | Error::NoEncryption { .. }
                 | Error::NoRelease { .. }
                 | Error::RemoteTaken { .. }
                 | Error::NoFollowing { .. }

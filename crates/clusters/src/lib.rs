@@ -35,7 +35,7 @@ pub use nodes::{
 };
 pub use reading::{READING, READING_ALONE, reads};
 pub use targets::{
-    DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, SENT_TWICE,
-    TRANSPORT_ABOVE, VirtualClusters,
+    DEFAULT_HEAP, ENCRYPTS, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release,
+    SENT_TWICE, TRANSPORT_ABOVE, VirtualClusters,
 };
 pub use topology::{ClusterSpec, NodeHandle, Repository, TopologySpec, check_cluster_name};

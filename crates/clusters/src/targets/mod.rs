@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 pub use embedded::{EmbeddedClusters, TRANSPORT_ABOVE};
 pub use live::{LiveClusters, SENT_TWICE};
-pub use opensearch::{DEFAULT_HEAP, OpenSearchClusters, Release};
+pub use opensearch::{DEFAULT_HEAP, ENCRYPTS, OpenSearchClusters, Release};
 pub use simulated::VirtualClusters;
 
 use crate::{Error, Result};

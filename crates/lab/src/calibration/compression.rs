@@ -11,7 +11,7 @@ use clusters::Clusters;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::copies::{Asked, Direction, WHOLE, peer, text_fields};
+use super::copies::{Asked, Content, Direction, WHOLE, peer, text_fields};
 use super::measurement::{Figure, failed};
 use crate::error::Result;
 
@@ -25,13 +25,24 @@ const PROCESSES: &str =
 const LONGER_S_MIN: f64 = 0.05;
 const NO_LONGER: &str = "copies that were compressed took no more core time than others";
 
-/// A copy that came whole: its bytes, and seconds of core time that the node which sent it took meanwhile, and the one
-/// that got it.
+/// Copies that came whole: their bytes, and seconds of core time that the node which sent them took meanwhile, and the
+/// one that got them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spent {
-    bytes: f64,
-    source_s: f64,
-    target_s: f64,
+    pub(super) bytes: f64,
+    pub(super) source_s: f64,
+    pub(super) target_s: f64,
+}
+
+impl Spent {
+    /// What the sender and the receiver took more than those of another copy would have for as many bytes, where that
+    /// can be told.
+    pub(super) fn longer_s(&self, other: &Spent) -> [Option<f64>; 2] {
+        let as_many = self.bytes / other.bytes;
+        let longer =
+            [self.source_s - other.source_s * as_many, self.target_s - other.target_s * as_many];
+        longer.map(|longer_s| Some(longer_s).filter(|longer_s| *longer_s >= LONGER_S_MIN))
+    }
 }
 
 /// Copies an index of text so often, and once before, when nothing is compiled yet. A copy that came back to files of
@@ -41,27 +52,52 @@ pub(super) async fn copies<C: Clusters>(
     asked: &Asked<'_, C>,
     laps: u32,
 ) -> Result<Vec<Spent>> {
-    asked.keep_on_source(Direction::ToManager, 1).await?;
-    let settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
-    asked.create(settings, text_fields()).await?;
-    asked.fill(TEXT_BULKS, WHOLE).await?;
-    // Merges that go on would take core time of the node that sends.
-    let merge = format!("/{}/_forcemerge?max_num_segments=1", asked.index);
-    asked.ask("POST", &merge, Value::Null).await?;
-    asked.flush().await?;
+    fill(asked, (TEXT_BULKS, WHOLE), text_fields()).await?;
     let mut copies = Vec::new();
     for lap in 0..=laps {
-        let before = core_times(env, asked).await?;
-        asked.make_copies(Direction::ToManager).await?;
-        let bytes = whole_bytes(&asked.recoveries().await?, asked.index);
-        let after = core_times(env, asked).await?;
-        asked.set_index(json!({ "index.number_of_replicas": 0 })).await?;
-        let [source_s, target_s] = [0, 1].map(|end| after[end] - before[end]);
-        let spent = bytes.map(|bytes| Spent { bytes, source_s, target_s });
-        copies.extend(spent.filter(|_| lap > 0));
+        copies.extend(copy(env, asked, 1).await?.filter(|_| lap > 0));
     }
     asked.clear_away().await?;
     Ok(copies)
+}
+
+/// Makes an index of one segment at the node that is to send copies of it.
+pub(super) async fn fill<C: Clusters>(
+    asked: &Asked<'_, C>,
+    (bulks, content): (u64, Content),
+    fields: Value,
+) -> Result<()> {
+    asked.keep_on_source(Direction::ToManager, 1).await?;
+    let settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
+    asked.create(settings, fields).await?;
+    asked.fill(bulks, content).await?;
+    // Merges that go on would take core time of the node that sends.
+    let merge = format!("/{}/_forcemerge?max_num_segments=1", asked.index);
+    asked.ask("POST", &merge, Value::Null).await?;
+    asked.flush().await
+}
+
+/// Makes a copy of that index so many times, and takes each away; none where some files were there already.
+pub(super) async fn copy<C: Clusters>(
+    env: &Env,
+    asked: &Asked<'_, C>,
+    times: u32,
+) -> Result<Option<Spent>> {
+    let before = core_times(env, asked).await?;
+    let mut bytes = Some(0.0);
+    for time in 0..times {
+        if time > 0 {
+            // Until the files of the copy before are gone.
+            env.sleep(LOOKS_AGAIN).await;
+        }
+        asked.make_copies(Direction::ToManager).await?;
+        let whole = whole_bytes(&asked.recoveries().await?, asked.index);
+        bytes = bytes.zip(whole).map(|(before, more)| before + more);
+        asked.set_index(json!({ "index.number_of_replicas": 0 })).await?;
+    }
+    let after = core_times(env, asked).await?;
+    let [source_s, target_s] = [0, 1].map(|end| after[end] - before[end]);
+    Ok(bytes.map(|bytes| Spent { bytes, source_s, target_s }))
 }
 
 /// Seconds of core time that nodes have taken since they started: the one that sends copies, and the one that gets
@@ -99,10 +135,7 @@ pub(super) fn figures(plain: &[Spent], compressed: &[Spent]) -> [Figure; 2] {
         "the same copy: what the node that sends it takes more core time, over what the one that gets it does",
     );
     for (plain, compressed) in plain.iter().zip(compressed) {
-        let as_many = compressed.bytes / plain.bytes;
-        let told = |longer_s: f64| (longer_s >= LONGER_S_MIN).then_some(longer_s);
-        let source_s = told(compressed.source_s - plain.source_s * as_many);
-        let target_s = told(compressed.target_s - plain.target_s * as_many);
+        let [source_s, target_s] = compressed.longer_s(plain);
         let no_longer = || NO_LONGER.to_owned();
         rate.lap(source_s.map(|source_s| compressed.bytes / source_s).ok_or_else(no_longer));
         let ratio = source_s.zip(target_s).map(|(source_s, target_s)| source_s / target_s);

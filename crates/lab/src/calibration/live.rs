@@ -33,11 +33,15 @@ const CHUNKS: &str =
     "chunks of another size: indices.recovery.chunk_size is a setting of the cluster";
 const COMPRESSED: &str =
     "nodes that compress and nodes that do not: they start with transport.compress";
+const ENCRYPTED: &str =
+    "nodes with TLS and without; where there is TLS, it is a part of cores.receive_bytes_per_s";
 /// What is not measured besides, and what that would need.
-const OUT_OF_REACH_THERE: [Needs; 5] = [
+const OUT_OF_REACH_THERE: [Needs; 7] = [
     ("recovery.first_copy", "a node that restarts, which is not done to a cluster that is there"),
     ("cores.lz4_bytes_per_s", COMPRESSED),
     ("cores.decompress_speedup", COMPRESSED),
+    ("cores.encrypt_bytes_per_s", ENCRYPTED),
+    ("cores.decrypt_bytes_per_s", ENCRYPTED),
     ("cores.message", CHUNKS),
     ("cores.send_bytes_per_s", CORE_TIME),
 ];

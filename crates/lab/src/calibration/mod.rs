@@ -10,6 +10,7 @@
 //! | `target` | copies and missed operations in OpenSearch, for twins of its clusters |
 //! | `copies` | the index and its copies that `target`, `compression` and `live` make, and what `_recovery` tells of them |
 //! | `compression` | what compressing copies costs there, by a second pair of nodes |
+//! | `encryption` | what TLS between nodes costs there, by copies in turn with others |
 //! | `live` | the same in a cluster that is there already, without a setting of the cluster |
 //! | `two_nodes` | between which of its nodes, and what they run on |
 //! | `clock` | core time of a thread and of the process |
@@ -23,6 +24,7 @@ mod compression;
 mod copies;
 mod cpu;
 mod disk;
+mod encryption;
 mod indexing;
 mod live;
 mod measurement;

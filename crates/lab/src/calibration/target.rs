@@ -14,7 +14,8 @@ use super::copies::{
     Asked, BARE, DOCUMENTS, Direction, INDEX, MISSED_BULKS, NO_MORE_FILES, WHOLE, checksum_rate_of,
     files_of_a_copy, peer, rate, time_of_a_file, without_checksum, words_rate,
 };
-use super::measurement::{Figure, Needs, OUT_OF_REACH, TargetCalibration, failed};
+use super::encryption;
+use super::measurement::{CORE_TIME, Figure, Needs, OUT_OF_REACH, TargetCalibration, failed};
 use crate::error::{Error, Result};
 
 const CLUSTER: &str = "calibrated";
@@ -30,11 +31,7 @@ const FIRST_COPIES: u32 = 4;
 /// What is not measured on nodes that are started for it, besides.
 const OUT_OF_REACH_HERE: [Needs; 2] = [
     ("cores.message", "copies in chunks of several sizes, which are not made"),
-    (
-        "cores.send_bytes_per_s",
-        "core time of a thread, which no API tells; and for TLS, which would count there and where bytes are received, \
-         nodes with transport.type = netty4-secure, which OpenSearch 2.19 has, and a plugin that gives them keys",
-    ),
+    ("cores.send_bytes_per_s", CORE_TIME),
 ];
 /// How checksums are measured.
 pub(super) const CHECKSUM: &str =
@@ -45,8 +42,8 @@ pub(super) const NO_CHECKSUM: &str =
 /// Why nothing is said of words.
 pub(super) const NO_WORDS: &str = "documents with words took no longer than those without";
 
-/// Measures what copies take in a target, of which two nodes are started for it, and then two that compress. Fails if
-/// the target cannot be started, or refuses something.
+/// Measures what copies take in a target, of which two nodes are started for it, then two that compress, and then two
+/// beside two that encrypt. Fails if the target cannot be started, or refuses something.
 pub fn calibrate_target<C: Clusters>(
     target: impl FnOnce(&Env) -> C,
     laps: u32,
@@ -69,7 +66,10 @@ pub fn calibrate_target<C: Clusters>(
         let asked = Asked { target: &target, cluster: CLUSTER, index: INDEX };
         let compressed = compression::copies(&env, &asked, laps).await;
         target.stop().await;
-        let all = figures.into_iter().chain(compression::figures(&plain, &compressed?));
+        let compressed = compression::figures(&plain, &compressed?);
+        tell("copies in turn between two nodes without and two with TLS, which are started next");
+        let encrypted = encryption::measure(&env, &mut target, laps).await;
+        let all = figures.into_iter().chain(compressed).chain(encrypted);
         let out_of_reach = OUT_OF_REACH_HERE.into_iter().chain(OUT_OF_REACH);
         Ok::<_, Error>(TargetCalibration::of(all, out_of_reach))
     })

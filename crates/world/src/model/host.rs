@@ -51,10 +51,14 @@ pub struct CoreCosts {
     pub unlisted_copy: Duration,
     /// How many primaries that move ask before their source has applied the cluster state, of 1.
     pub unmarked_share: f64,
-    /// Sending a message's bytes: framing, copying, encryption. None is without limit.
+    /// Sending a message's bytes: framing, copying. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
     pub receive_bytes_per_s: Option<u64>,
+    /// Encrypting the bytes of a message that is sent. None where they are sent as they are.
+    pub encrypt_bytes_per_s: Option<u64>,
+    /// Decrypting the bytes of a message that came. None where they come as they are.
+    pub decrypt_bytes_per_s: Option<u64>,
     /// What packets of document streams cost.
     pub packets: PacketCosts,
 }
@@ -123,6 +127,8 @@ impl Default for CoreCosts {
             unmarked_share: 0.0,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
+            encrypt_bytes_per_s: None,
+            decrypt_bytes_per_s: None,
             packets: PacketCosts::default(),
         }
     }
@@ -199,18 +205,25 @@ impl CoreCosts {
             unmarked_share: self.unmarked_share,
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
+            encrypt_bytes_per_s: self.encrypt_bytes_per_s.map(rate),
+            decrypt_bytes_per_s: self.decrypt_bytes_per_s.map(rate),
             packets: self.packets.slowed(factor),
         }
     }
 
     /// How long a core is occupied by sending a message of `bytes`.
     pub fn send(&self, bytes: u64) -> Duration {
-        self.message + self.send_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))
+        self.message_at([self.send_bytes_per_s, self.encrypt_bytes_per_s], bytes)
     }
 
     /// How long a core is occupied by receiving a message of `bytes`.
     pub fn receive(&self, bytes: u64) -> Duration {
-        self.message + self.receive_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))
+        self.message_at([self.receive_bytes_per_s, self.decrypt_bytes_per_s], bytes)
+    }
+
+    fn message_at(&self, rates: [Option<u64>; 2], bytes: u64) -> Duration {
+        let times = rates.into_iter().flatten().map(|rate| at_rate(bytes, rate));
+        self.message + times.sum::<Duration>()
     }
 }
 
@@ -307,5 +320,12 @@ mod tests {
         };
         assert_eq!(costs.send(1_000_000), Duration::from_micros(10_003));
         assert_eq!(costs.receive(1_000_000), Duration::from_micros(3));
+        let encrypts = CoreCosts {
+            encrypt_bytes_per_s: Some(200_000_000),
+            decrypt_bytes_per_s: Some(250_000_000),
+            ..costs
+        };
+        assert_eq!(encrypts.send(1_000_000), Duration::from_micros(15_003));
+        assert_eq!(encrypts.slowed(2.0).receive(1_000_000), Duration::from_micros(8_006));
     }
 }

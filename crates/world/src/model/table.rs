@@ -51,7 +51,7 @@ macro_rules! row {
 }
 
 #[rustfmt::skip]
-static TABLE: [Parameter; 51] = [
+static TABLE: [Parameter; 53] = [
     row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
@@ -166,11 +166,16 @@ static TABLE: [Parameter; 51] = [
         "Whether a segment of a copy is three files, as in Lucene's compound format, and not six."),
     row!("cores.send_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.send_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
-        "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a \
-         time."),
+        "Sending a message's bytes: framing, copying; one connection's messages are on one core at a time."),
     row!("cores.receive_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.receive_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
         "Receiving a message's bytes; one connection's messages are on one core at a time."),
+    row!("cores.encrypt_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.encrypt_bytes_per_s),
+        "none: connections of this engine have no TLS",
+        "Encrypting a message's bytes (TLS between nodes), besides what sending them takes."),
+    row!("cores.decrypt_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.decrypt_bytes_per_s),
+        "none: connections of this engine have no TLS",
+        "Decrypting a message's bytes (TLS between nodes), besides what receiving them takes."),
     row!("packets.read", "time", (0.0, 1.0), Time(host.costs.packets.read), BUCKETS,
         "A thread that takes a stream of packets in: reading the connection once, however much has come."),
     row!("packets.receive", "time", (0.0, 1.0), Time(host.costs.packets.receive), BUCKETS,

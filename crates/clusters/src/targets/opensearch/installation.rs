@@ -18,10 +18,20 @@ use tokio::process::Command;
 use world::Env;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::release::{Dialect, ELASTICSEARCH, Release};
+use super::release::{Dialect, ELASTICSEARCH, Release, SECURITY_PLUGIN};
 use crate::nodes::TemporaryDir;
 use crate::{Error, Result, credentials};
 
+/// A file of a node: its key, and the certificates that it trusts.
+pub(super) const KEY_STORE: &str = "keys.p12";
+/// No secret: nobody else may read that file. It is the one that Java and the plugin take where none is given.
+const KEY_STORE_PASSWORD: &str = "changeit";
+/// What makes such a file: a key, and its certificate once more, among those that are trusted.
+const KEYTOOL: [&str; 3] = [
+    "-genkeypair -alias node -keyalg RSA -keysize 2048 -dname CN=narrows -validity 30",
+    "-exportcert -alias node -file node.crt",
+    "-importcert -alias trusted -file node.crt -noprompt",
+];
 const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
 /// The oldest Java for a distribution without its own.
@@ -30,6 +40,10 @@ const JAVA_OLDEST: u32 = 11;
 const ARCHIVES_OLDEST: u32 = 13;
 /// How long a node may take that is started for its classes alone.
 const ARCHIVE_PATIENCE: Duration = Duration::from_secs(120);
+/// What fetches a plugin, which is no jar that a pom could list: as `pom.xml` has it for the jars.
+const UNPACK: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.0:unpack";
+/// Where an unpacked distribution has the plugin that encrypts.
+const SECURITY_OF_HOME: &str = "plugins/opensearch-security";
 /// Lines of a failed build that are shown.
 const BUILD_LINES: usize = 12;
 
@@ -55,11 +69,7 @@ impl Installation {
         if !is_whole(&dir) {
             build(&dir, release, &java.path).await?;
         }
-        let class_path = dir.join("lib").join("*").into_os_string();
-        let plugins: Vec<&str> = release.plugins().collect();
-        let plugins = format!("-Dnarrows.plugins={}", plugins.join(","));
-        let arguments =
-            vec![plugins.into(), "-cp".into(), class_path, "narrows.OpenSearchNode".into()];
+        let arguments = arguments(&dir, release.plugins(), None);
         let path = java.path.clone();
         let made = Installation { java: path, arguments, archive: None, home: None, dialect };
         made.with_archive(env, &dir, &java).await
@@ -99,6 +109,50 @@ impl Installation {
             self.archive = Some(option("-XX:SharedArchiveFile=", &archive));
         }
         Ok(self)
+    }
+
+    /// The same with the plugin by which nodes encrypt what they send each other, which is fetched where it is not
+    /// there yet. Fails where none is known for the release, or the distribution has none.
+    pub(super) async fn encrypting(&self, release: &Release) -> Result<Installation> {
+        let none = |name: String| Error::NoEncryption { name };
+        if let Some(home) = &self.home {
+            let is_there = home.join(SECURITY_OF_HOME).is_dir();
+            return if is_there { Ok(self.clone()) } else { Err(none(home.display().to_string())) };
+        }
+        let version = release.security.ok_or_else(|| none(release.whole_name()))?;
+        let cache = made_cache_dir()?;
+        let dir = cache.join(format!("opensearch-security-{version}"));
+        if !dir.is_dir() {
+            let zip = format!("-Dartifact=org.opensearch.plugin:opensearch-security:{version}:zip");
+            let work = made_work_dir(&dir)?;
+            let mut unpack = Command::new("mvn");
+            unpack.args(["-q", "-B", UNPACK, &zip, "-DoutputDirectory=target"]);
+            built_in(&work, unpack, &self.java, &dir).await?;
+        }
+        let plugins = release.plugins().chain([SECURITY_PLUGIN]);
+        let arguments = arguments(&cache.join(release_name(release)), plugins, Some(&dir));
+        Ok(Installation { arguments, ..self.clone() })
+    }
+
+    /// Makes a key store of a key and of the one certificate that is trusted, its own, with the tool that comes with
+    /// Java.
+    pub(super) async fn keys(&self, below: &Path) -> Result<Vec<u8>> {
+        let io = |source| Error::Io { what: "make a key store in", path: below.to_owned(), source };
+        // Nobody else may look into it.
+        let dir = tempfile::tempdir_in(below).map_err(io)?;
+        for arguments in KEYTOOL {
+            let mut keytool = Command::new(self.java.with_file_name("keytool"));
+            keytool.args(arguments.split(' ')).args(["-storetype", "PKCS12", "-keystore"]);
+            keytool.args([KEY_STORE, "-storepass", KEY_STORE_PASSWORD]).current_dir(dir.path());
+            let output = run(&mut keytool, "keytool").await;
+            let output = output.map_err(|said| Error::NoKeys { said })?;
+            if !output.status.success() {
+                let said = [output.stdout, output.stderr].concat();
+                let said = String::from_utf8_lossy(&said).trim().to_owned();
+                return Err(Error::NoKeys { said });
+            }
+        }
+        std::fs::read(dir.path().join(KEY_STORE)).map_err(io)
     }
 
     /// What [`from_maven`](Self::from_maven) has to fetch, in a sentence; none where it is in the cache.
@@ -164,6 +218,21 @@ fn option(name: &str, path: &Path) -> OsString {
     let mut text = OsString::from(name);
     text.push(path);
     text
+}
+
+/// Arguments of Java for nodes from a directory of the cache, with a directory of more jars.
+fn arguments<'a>(
+    dir: &Path,
+    plugins: impl Iterator<Item = &'a str>,
+    more: Option<&Path>,
+) -> Vec<OsString> {
+    let mut class_path = dir.join("lib").join("*").into_os_string();
+    for jars in more {
+        class_path.push(":");
+        class_path.push(jars.join("*"));
+    }
+    let plugins = format!("-Dnarrows.plugins={}", plugins.collect::<Vec<_>>().join(","));
+    vec![plugins.into(), "-cp".into(), class_path, "narrows.OpenSearchNode".into()]
 }
 
 /// The class that starts a node, in the names of a flavour.
@@ -243,23 +312,31 @@ async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
     output.map_err(|error| machine::why_not_started(name, &error))
 }
 
-/// Downloads and compiles in a directory of its own, and moves the result to `dir`, so that `dir` is always complete.
+/// Downloads and compiles in a directory of its own.
 async fn build(dir: &Path, release: &Release, java: &Path) -> Result<()> {
-    let parent = dir.parent().expect("it lies in the cache");
-    let io = |what, path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { what, path, source }
-    };
-    let work = TemporaryDir::make_in(parent).map_err(io("make a directory in", parent))?;
+    let work = made_work_dir(dir)?;
     write(&work.path().join("pom.xml"), POM)?;
     let source = node_source(release.dialect);
     write(&work.path().join("src/main/java/narrows/OpenSearchNode.java"), &source)?;
     let mut maven = Command::new("mvn");
-    maven.args(["-q", "-B", "compile"]).current_dir(work.path()).stdin(Stdio::null());
+    maven.args(["-q", "-B", "compile"]);
     let [group, artifact, version] = release.artifact;
     maven.arg(format!("-Drunner.group={group}")).arg(format!("-Drunner.artifact={artifact}"));
     maven.arg(format!("-Drunner.version={version}"));
     maven.args(release.geo.map(|version| format!("-Dgeo.version={version}")));
+    built_in(&work, maven, java, dir).await
+}
+
+/// A directory for what is to become the entry `dir` of the cache.
+fn made_work_dir(dir: &Path) -> Result<TemporaryDir> {
+    let path = dir.parent().expect("it lies in the cache");
+    let io = |source| Error::Io { what: "make a directory in", path: path.to_owned(), source };
+    TemporaryDir::make_in(path).map_err(io)
+}
+
+/// Runs Maven in `work`, and moves the result to `dir`, so that `dir` is always complete.
+async fn built_in(work: &TemporaryDir, mut maven: Command, java: &Path, dir: &Path) -> Result<()> {
+    maven.current_dir(work.path());
     // The compiler must be able to read the jars, so it needs the Java that they need.
     if let Some(home) = java.parent().and_then(Path::parent).filter(|_| java.is_absolute()) {
         maven.env("JAVA_HOME", home);
@@ -279,8 +356,12 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<()> {
     let made = work.path().join("target");
     match std::fs::rename(&made, dir) {
         // Another run was faster; its result is the same.
-        Err(_) if is_whole(dir) => Ok(()),
-        result => result.map_err(io("move what was built to", dir)),
+        Err(_) if dir.is_dir() => Ok(()),
+        result => result.map_err(|source| Error::Io {
+            what: "move what was built to",
+            path: dir.to_owned(),
+            source,
+        }),
     }
 }
 

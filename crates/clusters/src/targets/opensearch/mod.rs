@@ -12,6 +12,9 @@
 //! sites ([`TopologySpec::joined`]) is put on the link by `transport.publish_port`: every node publishes the port of
 //! the link that leads to it. In the same way, a node that is to be cut off gets a link of its own
 //! ([`OpenSearchClusters::with_node_links`]).
+//!
+//! A cluster with the setting [`ENCRYPTS`] has TLS between its nodes: they get the plugin `opensearch-security` and one
+//! key, which is made for them and goes with their directories.
 
 mod file_server;
 mod installation;
@@ -20,6 +23,7 @@ mod release;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use async_trait::async_trait;
 use world::{Env, LinkConfig};
@@ -38,8 +42,9 @@ use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use crate::{Error, Result};
 use file_server::FileServer;
 use installation::Installation;
-use node::NodeSpec;
+use node::{NodeSpec, encrypts};
 
+pub use node::ENCRYPTS;
 pub use release::Release;
 
 /// The heap of a node where none is asked for.
@@ -52,6 +57,8 @@ pub struct OpenSearchClusters {
     release: &'static Release,
     home: Option<PathBuf>,
     installation: Option<Installation>,
+    /// Nodes that encrypt what they send each other, and their keys, once some are wanted.
+    encrypting: Option<(Installation, Rc<[u8]>)>,
     nodes: Nodes<NodeProcess, NodeSpec>,
     link: Option<SiteLink>,
     /// The link that leads to each node, where nodes can be cut off; none where they cannot.
@@ -75,6 +82,7 @@ impl OpenSearchClusters {
             release: Release::standard(),
             home: None,
             installation: None,
+            encrypting: None,
             nodes: Nodes::new(Self::NAME, RestClient::new(env)),
             link: None,
             node_links: None,
@@ -197,7 +205,9 @@ impl OpenSearchClusters {
             return Err(Error::AddressTaken { node: spec.name.clone(), stderr: Vec::new() });
         }
         let namespace = self.disks.namespace(Self::NAME, &spec.name, &spec.dir)?;
-        let installation = self.installation.as_ref().expect("it is installed");
+        let encrypting = self.encrypting.as_ref().filter(|_| spec.keys.is_some());
+        let installation = encrypting.map(|(installation, _)| installation);
+        let installation = installation.or(self.installation.as_ref()).expect("it is installed");
         spec.start(&self.env, installation, namespace.as_deref(), &self.nodes.ends).await
     }
 
@@ -254,6 +264,11 @@ impl OpenSearchClusters {
             allowed_urls: allowed.collect::<Vec<_>>().join(","),
             heap: self.heap.clone(),
             settings: cluster.settings.clone().into_iter().chain(attributes).collect(),
+            keys: self
+                .encrypting
+                .as_ref()
+                .filter(|_| encrypts(&cluster.settings))
+                .map(|(_, keys)| keys.clone()),
             name,
         };
         Ok((spec, through_link))
@@ -284,7 +299,13 @@ impl StartedHere for OpenSearchClusters {
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<()> {
         self.install().await?;
-        self.root = Some(TemporaryDir::make()?);
+        let root = self.root.insert(TemporaryDir::make()?);
+        if topology.clusters.iter().any(|cluster| encrypts(&cluster.settings)) {
+            let plain = self.installation.as_ref().expect("it is installed");
+            let encrypting = plain.encrypting(self.release).await?;
+            let keys = encrypting.keys(root.path()).await?;
+            self.encrypting = Some((encrypting, keys.into()));
+        }
         self.link = SiteLink::of(topology)?;
         if !topology.joined {
             self.serve_repositories(&topology.clusters)?;
@@ -337,6 +358,7 @@ impl StartedHere for OpenSearchClusters {
             links.clear();
         }
         self.disks.clear();
+        self.encrypting = None;
         self.root = None;
     }
 

