@@ -22,6 +22,8 @@ pub struct Inventory {
     pub copies: Vec<InventoryCopy>,
     /// Cluster settings by their flat names, defaults included; none where they were not told.
     pub settings: Option<BTreeMap<String, Setting>>,
+    /// Whether nodes encrypt what they send each other; none where that is not told.
+    pub encrypts: Option<bool>,
     /// Settings of each index by their flat names.
     pub indices: BTreeMap<String, BTreeMap<String, String>>,
     /// Round trips from a node that was asked to others, in milliseconds; 0 is too short to be measured.

@@ -109,8 +109,9 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         }
     }
     let settings = format!(
-        "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path={}",
-        parse::SETTINGS_FILTER
+        "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path={},{}",
+        parse::SETTINGS_FILTER,
+        parse::TLS_FILTER
     );
     let settings = ask(client, &settings, &mut gaps).await?;
     let data = nodes.iter().filter(|node| node.holds_data.unwrap_or(true));
@@ -137,6 +138,7 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         names_are_hashed: false,
         copies,
         settings: settings.as_ref().map(parse::settings),
+        encrypts: settings.as_ref().and_then(parse::encrypts),
         indices,
         round_trips_ms,
         documents_per_s,

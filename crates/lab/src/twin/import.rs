@@ -88,6 +88,9 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     if let Some(documents_per_s) = &seen.documents_per_s {
         writes::see(&mut plan, documents_per_s, &mut left_out);
     }
+    if is_field {
+        given::assume_tls(&mut plan, seen.encrypts);
+    }
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
     given::raise(&mut plan, &seen.seen_rates);

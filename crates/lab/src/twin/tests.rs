@@ -63,6 +63,7 @@ pub fn seen() -> Inventory {
             ),
             ("cluster.routing.rebalance.enable".to_owned(), setting("none", Scope::Persistent)),
         ])),
+        encrypts: Some(false),
         indices: BTreeMap::new(),
         round_trips_ms: vec![0.0, 2.0, 4.0],
         documents_per_s: None,
@@ -215,6 +216,36 @@ fn what_was_measured_there_is_not_assumed_and_gives_way_to_what_is_said() {
     ] {
         let refused = read(text).unwrap_err();
         assert!(refused.contains(said) && refused.contains("narrows calibrate"), "{refused}");
+    }
+}
+
+#[test]
+fn tls_between_nodes_costs_where_they_have_it() {
+    let of = |encrypts: Option<bool>, calibration: &str| {
+        let seen = Inventory { encrypts, ..seen() };
+        let calibration: toml::Table = calibration.parse().unwrap();
+        let (plan, _) = asked(&seen, &Given { calibration, ..Given::default() }, "a");
+        let drawn = resolved(&plan).twin.unwrap().uncertain;
+        let is_drawn = drawn.iter().any(|one| one.parameter == "cores.encrypt_bytes_per_s");
+        let is_assumed =
+            twin::assumptions(&plan).iter().any(|one| one.what == "cores.encrypt_bytes_per_s");
+        let row = plan["virtual"].get("cores.encrypt_bytes_per_s");
+        let value = row.map(|row| row["value"].as_str().unwrap().to_owned());
+        (value.unwrap_or_default(), is_assumed, is_drawn)
+    };
+    let measured = "\"cores.receive_bytes_per_s\" = { value = \"2GB/s\", source = \"measured\" }\n";
+    let both = format!(
+        "{measured}\"cores.encrypt_bytes_per_s\" = {{ value = \"7GB/s\", source = \"measured\" }}"
+    );
+    let is = |value: &str, is_assumed, is_drawn| (value.to_owned(), is_assumed, is_drawn);
+    let (assumed, is_assumed, is_drawn) = of(Some(true), "");
+    assert!(is_assumed && is_drawn && assumed.ends_with("B/s"), "{assumed}");
+    assert_eq!(of(Some(true), &both), is("7GB/s", false, false));
+    let with_tls = of(Some(true), measured);
+    assert_eq!(with_tls, is("unlimited", false, false), "it is in what was measured");
+    assert_eq!(of(Some(false), &both), is("", false, false));
+    for calibration in ["", both.as_str()] {
+        assert_eq!(of(None, calibration), is("unlimited", true, false), "nothing tells it");
     }
 }
 

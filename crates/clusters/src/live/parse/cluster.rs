@@ -12,6 +12,14 @@ use super::{at, count, count_at, entries, index_settings, scalar, text_at};
 pub(crate) const SETTINGS_FILTER: &str =
     "*.indices*,*.ccr*,*.cluster*,*.transport*,*.plugins*,*.indexing_pressure*,*.narrows*";
 
+/// The same for what tells of TLS between nodes, in Elasticsearch.
+pub(crate) const TLS_FILTER: &str = "*.xpack*transport*enabled";
+const TLS_OF_XPACK: &str = "xpack.security.transport.ssl.enabled";
+/// What tells of it in OpenSearch, and how transports are written that encrypt: its own `netty4-secure`, and
+/// `org.opensearch.security.ssl.http.netty.SecuritySSLNettyTransport` of its security plugin.
+const TRANSPORT: &str = "transport.type";
+const ENCRYPTING: [&str; 2] = ["-secure", "SSL"];
+
 /// The settings that are kept of those.
 const KEPT: [&str; 12] = [
     "indices.recovery.",
@@ -139,6 +147,15 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
     all
 }
 
+/// Whether nodes encrypt what they send each other; none where the cluster does not tell. Both are settings of nodes,
+/// which are among the defaults.
+pub(crate) fn encrypts(answer: &Value) -> Option<bool> {
+    let value = |name: &str| scalar(answer.get("defaults")?.get(name)?);
+    let by_transport = |kind: String| ENCRYPTING.iter().any(|written| kind.contains(written));
+    let of_xpack = value(TLS_OF_XPACK).map(|enabled| enabled == "true");
+    of_xpack.or_else(|| value(TRANSPORT).map(by_transport))
+}
+
 /// A size as people write it: `40mb`. OpenSearch tells those of its defaults in bytes.
 fn as_written(value: String) -> String {
     let bytes = value.strip_suffix('b').and_then(|digits| digits.parse::<u64>().ok());
@@ -222,6 +239,23 @@ mod tests {
         }));
         let values: Vec<&str> = found.values().map(|setting| setting.value.as_str()).collect();
         assert_eq!(values, ["30s", "1048576b", "40mb"]);
+    }
+
+    #[test]
+    fn tls_between_nodes_is_told_by_their_transport() {
+        for (name, value, told) in [
+            (TRANSPORT, "org.opensearch.security.ssl.http.netty.SecuritySSLNettyTransport", true),
+            (TRANSPORT, "netty4-secure", true),
+            (TRANSPORT, "netty4", false),
+            (TLS_OF_XPACK, "true", true),
+            (TLS_OF_XPACK, "false", false),
+        ] {
+            let defaults = json!({ name: value });
+            assert_eq!(encrypts(&json!({ "defaults": defaults })), Some(told), "{name} = {value}");
+        }
+        let security = json!({ TRANSPORT: "security4", TLS_OF_XPACK: "true" });
+        assert_eq!(encrypts(&json!({ "defaults": security })), Some(true));
+        assert_eq!(encrypts(&json!({ "defaults": {} })), None);
     }
 
     #[test]

@@ -17,8 +17,8 @@ mod snapshots;
 
 pub(crate) use allocation::{Unsettled, allocation_filters, explain_into, lack};
 pub(crate) use cluster::{
-    NOT_WRITTEN, SERVERLESS, SETTINGS_FILTER, health, identity, index_blocks, mounted, remotes,
-    settings,
+    NOT_WRITTEN, SERVERLESS, SETTINGS_FILTER, TLS_FILTER, encrypts, health, identity, index_blocks,
+    mounted, remotes, settings,
 };
 pub(crate) use followers::{
     auto_follow_errors, ccr, ccr_limits, ccr_paused, replicated, replication, replication_status,
