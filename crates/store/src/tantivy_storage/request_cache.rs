@@ -1,4 +1,5 @@
-//! The shard request cache: answers to searches with `request_cache=true`, until a refresh makes a new view.
+//! The shard request cache: answers to searches with `request_cache=true`, until a refresh makes a new view: the
+//! months of pmc are 2.3, `statuses` 32 times as fast (2026-12-01, docs/benchmarks/search_side_by_side.md).
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,7 @@
 //! The best hits by score alone, and how many hits there are as far as is asked for.
+//!
+//! So `match_all` is 52 times as fast as if every hit were looked at, `match` 7 and `term` 4.5 times (2026-12-01,
+//! docs/benchmarks/search_side_by_side.md).
 
 use tantivy::collector::{Collector, TopDocs};
 use tantivy::query::{AllQuery, ConstScoreQuery, Weight};
@@ -11,7 +14,7 @@ use super::{Execution, ViewSearch};
 
 impl Execution<'_> {
     /// The best: passes over what cannot be among them, and counts apart. None where the hits are so few that all of
-    /// them have to be looked at anyway, to be counted.
+    /// them have to be looked at anyway, to be counted: `phrase` and `bool` are 1.6 times as fast for that.
     pub(super) fn best(&self, search: &ViewSearch<'_>) -> Result<Option<ShardHits>> {
         let scored = search.weight(true)?;
         // Where all score the same the first are the best.
@@ -73,7 +76,7 @@ impl Execution<'_> {
         ShardHit { segment, doc, score: Some(score), sort, ..ShardHit::default() }
     }
 
-    /// The first of a segment, where `before` hits come before it.
+    /// The first of a segment, where `before` hits come before it: `term` is 4 times as fast as by the library's best.
     fn first_of(
         &self,
         weight: &dyn Weight,
@@ -94,7 +97,8 @@ impl Execution<'_> {
     }
 }
 
-/// Live documents of a segment that match, counted until there are `limit` or some more.
+/// Live documents of a segment that match, counted until there are `limit` or some more: `match` is 1.6 times as fast
+/// for that.
 fn count_in(
     search: &ViewSearch<'_>,
     weight: &dyn Weight,

@@ -1,4 +1,6 @@
-//! What was once found out about a segment. A segment never changes, so nothing about it has to be found out twice.
+//! What was once found out about a segment. A segment never changes, so nothing about it has to be found out twice:
+//! `match` is 2.1, `hourly` 3.5 and a `term` of a boolean 13 times as fast as if it were (2026-12-01,
+//! docs/benchmarks/search_side_by_side.md).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,6 @@
 //! Histograms with nothing within their buckets: blocks of documents that lie in one bucket are counted by their bounds
-//! alone.
+//! alone: `hourly` 12 times as fast as by the library's `terms` over computed starts, of values in no order 1.2
+//! times (2026-12-01, docs/benchmarks/search_side_by_side.md).
 
 use std::sync::Arc;
 

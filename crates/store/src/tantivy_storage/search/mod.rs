@@ -260,7 +260,8 @@ impl Execution<'_> {
     }
 
     /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no
-    /// block may hold another one.
+    /// block may hold another one: `range, sorted` is 6 times as fast as if every hit were looked at (2026-12-01,
+    /// docs/benchmarks/search_side_by_side.md).
     fn most_promising(
         &self,
         weight: &dyn Weight,

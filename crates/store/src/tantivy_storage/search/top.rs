@@ -119,7 +119,9 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// Looks at documents that matched, in their order; scores do not count.
+    /// Looks at documents that matched, in their order; scores do not count. Reading their values at once
+    /// makes a sorted search with `terms` or `max` beside 1.6 to 1.9 times as fast (2026-12-01,
+    /// docs/benchmarks/search_side_by_side.md).
     pub(super) fn collect_block(&mut self, docs: &[DocId]) {
         let (Some(Key { source: Source::Field(column), .. }), Some(_)) =
             (self.keys.first(), &self.bounds)

@@ -444,6 +444,8 @@ fn check_after(of: &Aggregation, kind: Option<FieldType>, value: &Literal) -> Re
 
 /// Lets `terms` have no more buckets than a shard sends, where the library can tell which. Of a segment (not
 /// `of_shard`) it cannot by metrics, and takes any of those with the same count, so that there some more are kept.
+/// The ten of 27 000 texts with the most documents are found 4.8 times as fast for that (2026-12-01,
+/// docs/benchmarks/search_side_by_side.md).
 pub(super) fn prune(
     of: &[Aggregation],
     asked: &mut Aggregations,

@@ -1,5 +1,6 @@
 //! `wildcard`: an automaton that holds the places of the pattern where a term may stand, one bit each. Every byte of a
-//! term costs one pass over the bits and nothing is compiled, so that no pattern is dearer than its length.
+//! term costs one pass over the bits and nothing is compiled, so that no pattern is dearer than its length. It is
+//! 1.6 to 4.9 times as fast as the same by `regexp` (2026-12-01, docs/benchmarks/search_side_by_side.md).
 
 use std::sync::Arc;
 
