@@ -143,7 +143,8 @@ impl Installation {
         for arguments in KEYTOOL {
             let mut keytool = Command::new(self.java.with_file_name("keytool"));
             keytool.args(arguments.split(' ')).args(["-storetype", "PKCS12", "-keystore"]);
-            keytool.args([KEY_STORE, "-storepass", KEY_STORE_PASSWORD]).current_dir(dir.path());
+            keytool.args([KEY_STORE, "-storepass", KEY_STORE_PASSWORD]);
+            keytool.current_dir(dir.path()).stdin(Stdio::null());
             let output = run(&mut keytool, "keytool").await;
             let output = output.map_err(|said| Error::NoKeys { said })?;
             if !output.status.success() {
@@ -336,7 +337,7 @@ fn made_work_dir(dir: &Path) -> Result<TemporaryDir> {
 
 /// Runs Maven in `work`, and moves the result to `dir`, so that `dir` is always complete.
 async fn built_in(work: &TemporaryDir, mut maven: Command, java: &Path, dir: &Path) -> Result<()> {
-    maven.current_dir(work.path());
+    maven.current_dir(work.path()).stdin(Stdio::null());
     // The compiler must be able to read the jars, so it needs the Java that they need.
     if let Some(home) = java.parent().and_then(Path::parent).filter(|_| java.is_absolute()) {
         maven.env("JAVA_HOME", home);
