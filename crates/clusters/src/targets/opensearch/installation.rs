@@ -228,7 +228,7 @@ fn arguments<'a>(
     more: Option<&Path>,
 ) -> Vec<OsString> {
     let mut class_path = dir.join("lib").join("*").into_os_string();
-    for jars in more {
+    if let Some(jars) = more {
         class_path.push(":");
         class_path.push(jars.join("*"));
     }
