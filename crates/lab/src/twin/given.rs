@@ -51,8 +51,8 @@ const OF_TLS: &str =
 const RECEIVE: &str = "cores.receive_bytes_per_s";
 /// A rate of what is not done.
 const UNLIMITED: &str = "unlimited";
-/// Where a value is changed that has no option.
-const IN_THE_PLAN: &str = "in the plan";
+/// The option of every parameter that has none of its own.
+const ASSUME: &str = "--assume";
 
 /// What the command line says about machines, as plans write it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,6 +75,8 @@ pub struct Given {
     pub each_file: Option<Within>,
     /// What the first copies of a node that has just started take in addition.
     pub first_copy: Option<Within>,
+    /// Parameters without an option of their own, with their values, as [`check_parameter`] takes them.
+    pub parameters: Vec<(String, String)>,
     /// Documents that are written in a second.
     pub documents_per_s: Option<f64>,
 }
@@ -112,7 +114,7 @@ const NEEDED: [Needed; 8] = [
     Needed { parameter: OPEN_COPY, option: "--open-copy", assumed: "600ms", between: Some(("100ms", "1600ms")) },
     Needed { parameter: EACH_FILE, option: "--each-file", assumed: "5ms", between: Some(("1ms", "15ms")) },
     Needed { parameter: FIRST_COPY, option: "--first-copy", assumed: "1s", between: Some(("300ms", "2s")) },
-    Needed { parameter: "cores.count", option: IN_THE_PLAN, assumed: "4", between: None },
+    Needed { parameter: "cores.count", option: ASSUME, assumed: "4", between: None },
 ];
 
 /// Writes a parameter into the plan. What is known is uncertain no longer.
@@ -161,6 +163,20 @@ pub fn calibration(path: &Path) -> Result<Table> {
     Ok(rows)
 }
 
+/// Fails if no parameter has this name, or if it does not take the value or has an option of its own.
+pub fn check_parameter(name: &str, value: &str) -> std::result::Result<(), String> {
+    Models::default().set(name, value).map_err(|error| error.to_string())?;
+    let needed = NEEDED.iter().find(|needed| needed.parameter == name);
+    let option = match name {
+        NEW_COPY => "--new-copy",
+        _ => needed.map_or(ASSUME, |needed| needed.option),
+    };
+    match option {
+        ASSUME => Ok(()),
+        _ => Err(format!("say that with {option}")),
+    }
+}
+
 /// Writes what is said on the command line into the plan.
 pub fn say(plan: &mut TwinPlan, given: &Given) {
     let was_fitted = is_fitted(plan);
@@ -190,7 +206,8 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
     ];
     let written = times.map(|(parameter, time)| (parameter, time.map(Within::written)));
-    for (parameter, value) in said.into_iter().chain(written) {
+    let others = given.parameters.iter().map(|(name, value)| (name.as_str(), Some(value.clone())));
+    for (parameter, value) in said.into_iter().chain(written).chain(others) {
         if let Some(value) = value {
             put(plan, parameter, value, SAID);
         }
@@ -351,7 +368,7 @@ pub fn assumptions(plan: &TwinPlan) -> Vec<Assumption> {
             value: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
             between: between(name),
             seen,
-            option: option.map_or(IN_THE_PLAN, |needed| needed.option),
+            option: option.map_or(ASSUME, |needed| needed.option),
         })
     };
     parameters.into_iter().flatten().filter_map(one).collect()

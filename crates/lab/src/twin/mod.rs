@@ -39,7 +39,7 @@ pub use asked::{
     Asked, QUESTIONS, as_it_is, ask, copies, has_further_replicas, refusal, set, trials,
 };
 pub use cluster_settings::models;
-pub use given::{Assumption, Given, assumptions, calibration, say};
+pub use given::{Assumption, Given, assumptions, calibration, check_parameter, say};
 pub use import::{Import, import};
 pub use in_words::{in_words, joins_like, lost, node_names};
 pub use text::text;

@@ -359,9 +359,32 @@ fn what_nodes_do_not_tell_of_themselves_is_assumed_and_told() {
     let (plan, left_out) = asked(&seen, &Given::default(), "a");
     let assumed = twin::assumptions(&plan);
     let cores = assumed.iter().find(|one| one.what == "cores.count").unwrap();
-    assert_eq!((&cores.value[..], &cores.between), ("4", &None));
+    assert_eq!((&cores.value[..], &cores.between, cores.option), ("4", &None, "--assume"));
     assert_eq!(resolved(&plan).twin.unwrap().nodes.len(), 3, "m may hold copies");
     assert!(left_out.iter().any(|one| one.starts_with("the roles of 1 nodes")), "{left_out:?}");
+}
+
+#[test]
+fn what_has_no_option_of_its_own_is_said_by_its_name() {
+    let mut seen = seen();
+    seen.nodes.iter_mut().for_each(|node| node.manages = node.name == "b");
+    let parameters = [("cores.count", "16"), ("recovery.unlisted_copy", "2ms")];
+    let said = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let given = Given { parameters: parameters.map(said).to_vec(), ..Given::default() };
+    let (plan, _) = asked(&seen, &given, "a");
+    let assumed = twin::assumptions(&plan);
+    let uncertain = resolved(&plan).twin.unwrap().uncertain;
+    for (name, value) in parameters {
+        assert_eq!(twin::check_parameter(name, value), Ok(()));
+        assert_eq!(plan["virtual"][name]["value"].as_str(), Some(value));
+        assert!(assumed.iter().all(|one| one.what != name), "{assumed:?}");
+        assert!(uncertain.iter().all(|one| one.parameter != name), "no lap draws {name}");
+    }
+    let refused = |name: &str, value: &str| twin::check_parameter(name, value).unwrap_err();
+    assert!(refused("cores.cout", "16").contains("cores.count"));
+    assert!(refused("cores.count", "0").contains("1 to 4096"));
+    assert!(refused("card.bytes_per_s", "1gbit").contains("--link"));
+    assert!(refused("recovery.new_copy", "50ms").contains("--new-copy"));
 }
 
 #[test]

@@ -102,6 +102,10 @@ pub(crate) struct Args {
     /// What the first copies of a node take besides that has just started; measured likewise.
     #[arg(long, value_name = "TIME", value_parser = parse_within)]
     first_copy: Option<Within>,
+    /// A parameter of the twin that no other option says, by its name in the plan's `[virtual]`, for example
+    /// cores.count=16; may be given several times.
+    #[arg(long = "assume", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    parameters: Vec<(String, String)>,
     /// Writes the twin into FILE.toml: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -166,6 +170,12 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
         }
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn parse_parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = parse_pair(text, "NAME=VALUE", "cores.count=16")?;
+    twin::check_parameter(&name, &value)?;
+    Ok((name, value))
 }
 
 fn parse_within(text: &str) -> Result<Within, String> {
@@ -242,6 +252,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         refuse!("{text}");
     }
     check_once("--set", &args.settings)?;
+    check_once("--assume", &args.parameters)?;
     check_once("--replicas", &args.replicas)?;
     args.save.as_deref().map_or(Ok(()), check_save)?;
     let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
@@ -418,6 +429,7 @@ fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
         new_copy: args.new_copy,
         each_file: args.each_file,
         first_copy: args.first_copy,
+        parameters: args.parameters.clone(),
         documents_per_s: args.indexing,
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };

@@ -35,6 +35,8 @@ fn what_is_not_there_is_refused_by_name() {
         ("URL --lose a --link fast", "12.5MB/s"),
         ("URL --lose a --link 400mb", "\"400mb\" is not a rate"),
         ("URL --lose a --disk-read fast", "400mb"),
+        ("URL --lose a --assume cores.cout=16", "cores.count"),
+        ("URL --lose a --assume card.delay=1ms", "say that with --rtt"),
         ("URL --lose a --replicas logs=2", "one thing at a time"),
     ] {
         let url = |word| if word == "URL" { "http://127.0.0.1:1" } else { word };
