@@ -195,11 +195,13 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer, width: usize) {
     write_grid(text, &columns, lasts, width);
     let copying = answer.phases.iter().filter(|phase| phase.what == PhaseKind::Copying);
     let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
-    if let Some([(first, _), (second, share), ..]) = longest.map(|phase| &phase.limits[..])
-        && *share >= SHARE_MIN
-    {
+    if let Some([(first, _), (second, share), ..]) = longest.map(|phase| &phase.limits[..]) {
         let (first, second) = (holder(*first), holder(*second));
-        let _ = writeln!(text, "  If {first} held no more, {second} would be next.");
+        let next = match *share >= SHARE_MIN {
+            true => format!("If {first} held no more, {second} would be next"),
+            false => format!("No other limit is close: {second} takes {}", percent(*share)),
+        };
+        let _ = writeln!(text, "  {next}.");
     }
 }
 
@@ -387,6 +389,7 @@ mod tests {
         assert!(text.contains(" copies are made: throttle 96 %"), "{text}");
         assert!(text.contains(" 2 left "), "two are made in it, or one: {text}");
         assert!(!text.contains("would be next"), "what takes next to nothing is not next: {text}");
+        assert!(text.contains("No other limit is close: the link takes 4.0 %."), "{text}");
         answer.phases[0].limits[1].1 = 0.4;
         let next = "If the throttle held no more, the link would be next.";
         assert!(said(&answer).contains(next), "{}", said(&answer));
