@@ -32,8 +32,8 @@ const QUOTA: &str = "dcp.destination_quota";
 const SELECTION: &str = "cluster.routing.use_adaptive_replica_selection";
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 
-/// Whether a setting of the row decides it: copies that take turns are asked equally often, and a node that is throttled
-/// receives what its throttle lets through.
+/// Whether a setting of the row decides it: copies that take turns are asked equally often, and a node that is
+/// throttled receives what its throttle lets through.
 fn is_decided(quantity: Quantity, row: &Variant) -> bool {
     let set = |name: &str| row.settings.get(name).map(String::as_str);
     match quantity {

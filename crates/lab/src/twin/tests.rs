@@ -361,7 +361,7 @@ fn what_nodes_do_not_tell_of_themselves_is_assumed_and_told() {
     let cores = assumed.iter().find(|one| one.what == "cores.count").unwrap();
     assert_eq!((&cores.value[..], &cores.between, cores.option), ("4", &None, "--assume"));
     assert_eq!(resolved(&plan).twin.unwrap().nodes.len(), 3, "m may hold copies");
-    assert!(left_out.iter().any(|one| one.starts_with("the roles of 1 nodes")), "{left_out:?}");
+    assert!(left_out.iter().any(|one| one.starts_with("the roles of 1 node,")), "{left_out:?}");
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn leases_that_lag_are_told() {
     let lagging = |lag: u64| {
         let mut seen = seen();
         seen.copies[1].lease_lag = Some(lag);
-        asked(&seen, &Given::default(), "a").1.iter().any(|one| one.starts_with("1 copies whose"))
+        asked(&seen, &Given::default(), "a").1.iter().any(|one| one.starts_with("1 copy whose"))
     };
     assert!(lagging(101) && !lagging(100), "a tenth of 1000 documents is replayed");
 }

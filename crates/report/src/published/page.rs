@@ -559,7 +559,7 @@ mod tests {
     fn at_another_size_no_error_of_times_is_claimed() {
         let mut published = Published { scale: 0.1, ..sample() };
         let page = published.html();
-        assert!(page.contains("1 of 1 predicted conclusions"), "{page}");
+        assert!(page.contains("1 of 1 predicted conclusion holds"), "{page}");
         for claim in ["recoveries are ", "+10.0 %", "id=\"figures-t\"", "in their own units"] {
             assert!(sample().html().contains(claim) && !page.contains(claim), "{claim}");
         }
