@@ -1,51 +1,13 @@
-#![doc = include_str!("../README.md")]
-
-mod commands;
-mod diagnose;
-mod doctor;
-mod elsewhere;
-mod exit;
-mod interrupt;
-mod live;
-mod node_process;
-mod on;
-mod opensearch_args;
-mod own_mounts;
-mod progress;
-mod runs;
-mod seeds;
-mod store;
-mod terminal;
-mod track_args;
-mod web;
+//! The command `narrows`. All of it is in the library, which cargo compiles beside the last of those that it uses; a
+//! binary would wait for all of them.
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-
-use commands::Command;
-
 /// Takes and gives back memory faster than the C library's, which returns it to the kernel between one batch and the
-/// next. Tests have that of `testbed`, which counts.
-#[cfg(not(test))]
+/// next.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Find what narrows the flow of a replicated store: measure it, name it, widen it, prove it.
-///
-/// Exit codes: 0 all went well, 1 it was tried and failed or a threshold was passed, 2 it cannot be done as asked.
-#[derive(Parser)]
-#[command(name = "narrows", version = env!("NARROWS_VERSION"), max_term_width = 100)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return exit::of_clap(error, &Cli::command()),
-    };
-    engine::core::print_warnings_with(|words| terminal::say!("{words}"));
-    exit::of(commands::run(cli.command, Cli::command()))
+    narrows::main()
 }
