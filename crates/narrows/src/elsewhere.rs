@@ -87,6 +87,7 @@ pub(crate) fn run(
     let mapped = move |figure: Figure| on.row(figure.row).map(|row| Figure { row, ..figure });
     let wanted = || compared(on).flat_map(|(_, c)| c.measure.figures()).filter_map(mapped);
     let mut values: Vec<(Figure, f64)> = Vec::new();
+    let mut by_lap: Vec<Vec<(Figure, f64)>> = Vec::new();
     let mut failed = Vec::new();
     for plan in on.plans() {
         let of_plan = || wanted().filter(move |figure| figure.row.plan == *plan);
@@ -106,20 +107,34 @@ pub(crate) fn run(
             }
         }
         values.extend(figures(of_plan(), &done.run, &Summary::of(&done.run)));
+        let laps = done.run.rows.iter().map(|row| row.lap).max().unwrap_or(0);
+        by_lap.resize_with(by_lap.len().max(laps as usize), Vec::new);
+        for (lap, values) in (1..=laps).zip(&mut by_lap) {
+            let run = done.run.of_lap(lap);
+            values.extend(figures(of_plan(), &run, &Summary::of(&run)));
+        }
     }
-    let ours = |figure: Figure| {
-        let figure = mapped(figure)?;
-        values.iter().find(|(other, _)| *other == figure).map(|(_, value)| *value)
-    };
     let judged = |(document, conclusion): (&str, &Conclusion)| {
         let published = conclusion.measure.value(&theirs);
-        let judged = conclusion.judge(conclusion.measure.value(ours), published);
+        let judge = |values: &[(Figure, f64)]| {
+            let ours = |figure: Figure| {
+                let figure = mapped(figure)?;
+                values.iter().find(|(other, _)| *other == figure).map(|(_, value)| *value)
+            };
+            conclusion.judge(conclusion.measure.value(ours), published)
+        };
+        let all = judge(&values);
+        let laps: Vec<bool> = by_lap.iter().filter_map(|values| judge(values).holds).collect();
+        let laps_holding = laps.iter().filter(|holds| **holds).count();
+        let why = on.why(document, conclusion.claim, all.holds, laps_holding > 0);
         Found {
             document: document.to_owned(),
             claim: conclusion.claim.to_owned(),
-            ours: judged.value,
-            holds: judged.holds,
-            why: on.why(document, conclusion.claim, judged.holds).to_owned(),
+            ours: all.value,
+            holds: all.holds,
+            why: why.to_owned(),
+            laps: laps.len(),
+            laps_holding,
         }
     };
     let asked = options(Vec::new());

@@ -277,4 +277,19 @@ impl Line {
             | Line::Note { t_ms, .. } => *t_ms,
         }
     }
+
+    /// The lap that it is of, from 1; none of what is of no lap, or does not say.
+    pub fn lap(&self) -> Option<u32> {
+        match self {
+            Line::Phase { lap, .. }
+            | Line::Recovery { lap, .. }
+            | Line::Following { lap, .. }
+            | Line::Node { lap, .. }
+            | Line::Link { lap, .. } => Some(*lap),
+            Line::Fault { .. }
+            | Line::Digest { .. }
+            | Line::Observation { .. }
+            | Line::Note { .. } => None,
+        }
+    }
 }

@@ -67,6 +67,18 @@ impl RunDir {
         Ok(RunDir { manifest, lines, rows, damage })
     }
 
+    /// One lap of each variant by itself, with what is of no lap.
+    #[must_use]
+    pub fn of_lap(&self, lap: u32) -> RunDir {
+        let is_of = |line: &&Line| line.lap().is_none_or(|of| of == lap);
+        RunDir {
+            manifest: self.manifest.clone(),
+            lines: self.lines.iter().filter(is_of).cloned().collect(),
+            rows: self.rows.iter().filter(|row| row.lap == lap).cloned().collect(),
+            damage: self.damage.clone(),
+        }
+    }
+
     /// The word for what a twin waited for; none of other runs.
     pub fn until(&self) -> Option<&str> {
         let until = self.manifest.question.as_ref()?.until.as_str();

@@ -18,12 +18,9 @@ impl Place {
 }
 
 /// The number and whether it holds.
-fn cell(conclusion: &Conclusion, found: Option<(Option<bool>, Option<f64>)>) -> String {
-    match found {
-        Some((holds, Some(ours))) => format!("{}, {}", verdict(holds), conclusion.unit.show(ours)),
-        Some((holds, None)) => verdict(holds).to_owned(),
-        None => super::dash(),
-    }
+fn cell(conclusion: &Conclusion, holds: Option<bool>, ours: Option<f64>) -> String {
+    let number = ours.map(|ours| format!(", {}", conclusion.unit.show(ours)));
+    format!("{}{}", verdict(holds), number.unwrap_or_default())
 }
 
 impl Published {
@@ -79,13 +76,12 @@ impl Published {
             let mut row = vec![
                 conclusion.claim.clone(),
                 self.asked(conclusion),
-                cell(conclusion, Some((conclusion.holds, conclusion.ours))),
+                cell(conclusion, conclusion.holds, conclusion.ours),
             ];
             let of = |on: &Place| {
-                let found = on.of(conclusion);
-                let shown = cell(conclusion, found.map(|found| (found.holds, found.ours)));
-                let why = found.and_then(Found::explained);
-                match why.and_then(|why| notes.number(why)) {
+                let Some(found) = on.of(conclusion) else { return super::dash() };
+                let shown = cell(conclusion, found.holds, found.ours) + &found.in_laps();
+                match found.explained().and_then(|why| notes.number(why)) {
                     Some(number) => format!("{shown}, note {number}"),
                     None => shown,
                 }
@@ -131,10 +127,12 @@ impl Published {
                             }
                         } }
                         td.n.theirs { (self.asked(conclusion)) }
-                        td.n { (marked(conclusion, Some((conclusion.holds, conclusion.ours)))) }
-                        @for on in &self.elsewhere {
-                            td.n { (marked(conclusion, on.of(conclusion).map(|found| (found.holds, found.ours)))) }
-                        }
+                        td.n { (marked(conclusion, conclusion.holds, conclusion.ours)) }
+                        @for on in &self.elsewhere { td.n {
+                            @if let Some(found) = on.of(conclusion) {
+                                (marked(conclusion, found.holds, found.ours)) (found.in_laps())
+                            } @else { "-" }
+                        } }
                     } } }
                 } }
             }
@@ -142,8 +140,7 @@ impl Published {
     }
 }
 
-fn marked(conclusion: &Conclusion, found: Option<(Option<bool>, Option<f64>)>) -> Markup {
-    let Some((holds, ours)) = found else { return html! { "-" } };
+fn marked(conclusion: &Conclusion, holds: Option<bool>, ours: Option<f64>) -> Markup {
     html! {
         (sign(holds))
         @if let Some(ours) = ours { " " (conclusion.unit.show(ours)) }
@@ -162,13 +159,15 @@ mod tests {
             ours,
             holds,
             why: why.to_owned(),
+            laps: 3,
+            laps_holding: 1,
         };
         let place = |on: &str, conclusions| Place {
             on: on.to_owned(),
             date: "2026-11-25".to_owned(),
             cores: 2,
             scale: 1.0,
-            laps: 1,
+            laps: 3,
             command: "narrows published --on it".to_owned(),
             conclusions,
         };
@@ -187,11 +186,11 @@ mod tests {
         let files = tried().markdown();
         let (index, page) = (&files[0].1, &files[1].1);
         assert!(
-            index.contains("- OpenSearch, 2026-11-25, 2 cores, 1 lap: 0 of 1 conclusion holds")
+            index.contains("- OpenSearch, 2026-11-25, 2 cores, 3 laps: 0 of 1 conclusion holds, and laps differ on 1")
         );
         let row = page.lines().find(|line| line.contains("holds, 12.0×")).unwrap();
         assert!(row.contains("does not hold, 1.10×") && row.contains("holds, 15.1×"), "{row}");
-        assert!(row.contains("does not hold, 1.10×, note 2"), "{row}");
+        assert!(row.contains("does not hold, 1.10× (in 1 of 3 laps), note 2"), "{row}");
         assert!(page.contains("\n2. It compresses.\n"), "{page}");
         // What holds needs no explanation.
         assert!(!page.contains("It was to fail."), "{page}");

@@ -35,12 +35,31 @@ pub struct Found {
     pub holds: Option<bool>,
     /// Why it does not hold or is not measured; empty where it holds.
     pub why: String,
+    /// Laps that were judged each by itself.
+    #[serde(default)]
+    pub laps: usize,
+    /// In how many of them it holds.
+    #[serde(default)]
+    pub laps_holding: usize,
 }
 
 impl Found {
     /// The explanation that it needs; what holds needs none.
     pub(super) fn explained(&self) -> Option<&str> {
         (self.holds != Some(true) && !self.why.is_empty()).then_some(self.why.as_str())
+    }
+
+    /// Whether it holds in some laps and not in others.
+    fn differs(&self) -> bool {
+        (1..self.laps).contains(&self.laps_holding)
+    }
+
+    /// ` (in 3 of 5 laps)`, where laps differ.
+    pub(super) fn in_laps(&self) -> String {
+        if !self.differs() {
+            return String::new();
+        }
+        format!(" (in {} of {} laps)", self.laps_holding, self.laps)
     }
 }
 
@@ -56,8 +75,8 @@ impl Place {
         self.conclusions.iter().filter(|found| found.holds == Some(holds)).count()
     }
 
-    /// `OpenSearch 2.19.1, 2026-11-25, 2 cores, 4 laps, scale 0.1: 12 of 17 conclusions hold`. Those that were not
-    /// measured are not counted.
+    /// `OpenSearch 2.19.1, 2026-11-25, 2 cores, 4 laps, scale 0.1: 12 of 17 conclusions hold, and laps differ on 3`.
+    /// Those that were not measured are not counted.
     pub(super) fn line(&self) -> String {
         let laps = counted(self.laps, "lap", "laps");
         let scale =
@@ -65,14 +84,19 @@ impl Place {
         let cores = counted(self.cores, "core", "cores");
         let both = (self.count(true), self.count(false));
         let holding = that_hold(both, "conclusion", "conclusions");
-        format!("{}, {}, {cores}, {laps}{scale}: {holding}", capital(&self.on), self.date)
+        let differ = match self.conclusions.iter().filter(|found| found.differs()).count() {
+            0 => String::new(),
+            differ => format!(", and laps differ on {differ}"),
+        };
+        format!("{}, {}, {cores}, {laps}{scale}: {holding}{differ}", capital(&self.on), self.date)
     }
 
     /// For a terminal. Ends with a line break.
     pub fn text(&self) -> String {
         let one = |found: &Found| {
             let ours = found.ours.map_or_else(String::new, |ours| format!(": {ours:.2}"));
-            format!("{:14} {} ({}){ours}\n", verdict(found.holds), found.claim, found.document)
+            let (verdict, laps) = (verdict(found.holds), found.in_laps());
+            format!("{verdict:14} {} ({}){ours}{laps}\n", found.claim, found.document)
         };
         let all: String = self.conclusions.iter().map(one).collect();
         format!("{all}\n{}.\n", self.line())
@@ -96,4 +120,5 @@ pub(super) fn capital(text: &str) -> String {
 /// How places where time is real differ.
 pub(super) const WHERE_TIME_IS_REAL: &str = "The same inequalities on one machine, with the plans' small indices: processes of this \
     engine, and OpenSearch, where a copy that is added across the link stands for a recovery from remote. Only ratios and \
-    shares are asked there: seconds are those of the machine.";
+    shares are asked there: seconds are those of the machine. A number is of all laps together; where laps differ, it says \
+    in how many of them the conclusion holds.";
