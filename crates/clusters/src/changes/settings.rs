@@ -10,7 +10,7 @@ use world::Time;
 use super::change::{Change, Kept, SettingValue, Values};
 use super::journal::Journal;
 use super::late::COMES_LATE_MAX;
-use super::settings_back::SettingsBack;
+use super::settings_back::{SettingsBack, hidden};
 use crate::live::LiveClient;
 use crate::{Error, Result};
 
@@ -123,6 +123,7 @@ async fn put_back_these(
         done.left.extend(back.left);
         *stays = back.stays;
     }
+    done.left.extend(hidden(journal, there.at(Scope::Transient), which));
     Ok(done)
 }
 

@@ -1,6 +1,6 @@
 //! How settings that were changed go back, given their values now. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::Scope;
 
@@ -70,6 +70,28 @@ impl SettingsBack {
         let all = self.set.iter().chain(&self.again);
         all.map(|(name, value)| format!("{name} is {} again", shown(value)))
     }
+}
+
+/// A sentence for each persistent setting that was changed and that a transient one hides now: somebody else has set
+/// that since, as a setting is changed in the scope in which it is in force.
+pub(super) fn hidden(
+    journal: &Journal,
+    transient: &BTreeMap<String, String>,
+    which: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let changed = |scope| -> BTreeSet<&String> {
+        journal.of(scope).flat_map(|(before, _)| before.keys()).collect()
+    };
+    let (persistent, ours) = (changed(Scope::Persistent), changed(Scope::Transient));
+    let others = persistent.difference(&ours).filter(|name| which(name));
+    let hidden = others.filter_map(|name| Some((name, transient.get(*name)?)));
+    let told = |(name, value): (&&String, &String)| {
+        format!(
+            "{name} is \"{value}\" as a transient setting, which narrows did not set and leaves; it hides the \
+             persistent one"
+        )
+    };
+    hidden.map(told).collect()
 }
 
 fn shown(value: &SettingValue) -> String {
@@ -162,6 +184,20 @@ mod tests {
         for theirs in ["1mb", "9mb"] {
             assert_eq!(back(theirs), (Values::new(), Values::new(), 1), "{theirs}");
         }
+    }
+
+    #[test]
+    fn a_transient_setting_of_somebody_else_is_told_and_one_of_ours_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
+        journal.record(settings(&[("a", None)], &[("a", Some("80mb"))])).unwrap();
+        let hidden = |journal: &Journal, value| hidden(journal, &now(value), |_| true);
+        let told = hidden(&journal, "20mb");
+        assert!(told[0].starts_with("a is \"20mb\" as a transient setting"), "{told:?}");
+        assert!(super::hidden(&journal, &BTreeMap::new(), |_| true).is_empty());
+        let (before, set) = (one(None), one(Some("1mb")));
+        journal.record(Change::Settings { scope: Scope::Transient, before, set }).unwrap();
+        assert!(hidden(&journal, "1mb").is_empty());
     }
 
     #[test]

@@ -92,10 +92,14 @@ async fn send(
     let (nodes, hosts) = hosts_of(run, plan)?;
     let load = load_of(run, plan, &hosts, lap);
     run.journal.phase("load", true, Some(&variant.name), lap)?;
-    let total = match load.measured {
+    let requests = |extent| match extent {
         load::Extent::Requests(requests) => Some(requests),
+        load::Extent::NONE => Some(0),
         load::Extent::Time(_) => None,
     };
+    // What is done is counted from the beginning of the warm-up.
+    let both = requests(load.warm_up).zip(requests(load.measured));
+    let total = both.map(|(warm_up, measured)| warm_up + measured);
     run.watch.begin(&operation.name, Some(&variant.name), total, "requests");
     let before = searches_by_node(run).await;
     let live = Arc::new(Live::default());

@@ -273,6 +273,10 @@ fn search(
         "type", "with-point-in-time-from",
     ];
     context.only(object, "a search", &own);
+    if reader.text(object, "type").is_some_and(|name| name != "_doc") {
+        let why = "documents have no types since Elasticsearch 7 and in OpenSearch: leave it out";
+        return Err(("type".to_owned(), why.to_owned()));
+    }
     let index = context.index(object, || match context.indices.as_slice() {
         [only] => only.name.clone(),
         _ => "_all".to_owned(),

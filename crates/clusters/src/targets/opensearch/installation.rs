@@ -82,10 +82,8 @@ impl Installation {
         let archive = dir.join(format!("java-{}.jsa", java.release));
         let io = |source| Error::Io { what: "keep Java's classes in", path: dir.into(), source };
         let lock = File::open(dir).map_err(io)?;
-        let fresh = dir.join("fresh.jsa");
-        // Java looks whether it can write there at its end alone, after ten seconds.
-        let writes = || lock.try_lock().is_ok() && File::create(&fresh).is_ok();
-        if !archive.is_file() && java.version >= ARCHIVES_OLDEST && writes() {
+        if !archive.is_file() && java.version >= ARCHIVES_OLDEST && lock.try_lock().is_ok() {
+            let fresh = dir.join("fresh.jsa");
             let mut trained = self.clone();
             trained.archive = Some(option("-XX:ArchiveClassesAtExit=", &fresh));
             let work = TemporaryDir::make()?;
@@ -103,11 +101,11 @@ impl Installation {
             command.stdin(File::open(&input).map_err(io)?);
             let ended = env.timeout(ARCHIVE_PATIENCE, run(&mut command, "java")).await;
             if matches!(ended, Ok(Ok(output)) if output.status.success()) {
-                // Where Java wrote none, an empty file says so from then on.
-                let _ = std::fs::rename(&fresh, &archive);
+                // Where Java wrote none, there is none.
+                let _ = std::fs::rename(fresh, &archive);
             }
         }
-        if archive.metadata().is_ok_and(|file| file.len() > 0) {
+        if archive.is_file() {
             self.archive = Some(option("-XX:SharedArchiveFile=", &archive));
         }
         Ok(self)

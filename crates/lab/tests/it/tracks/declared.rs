@@ -95,6 +95,13 @@ fn a_bulk_operation_that_asks_for_no_loop_and_no_pipeline_is_taken() {
 }
 
 #[test]
+fn a_search_in_a_type_of_documents_is_refused() {
+    let search = |name: &str| format!("{{ \"operation-type\": \"search\", \"type\": \"{name}\" }}");
+    says(opened(&task(&search("logs")), &embedded()), &["track.json:7:", "have no types"]);
+    opened(&task(&search("_doc")), &embedded()).unwrap();
+}
+
+#[test]
 fn a_reason_that_ends_with_a_question_gets_no_other_sign() {
     let search = r#"{ "operation-type": "search", "body": { "query": { "mach_all": {} } } }"#;
     says(opened(&task(search), &embedded()), &["did you mean \"match_all\"", "\"? --skip-refused"]);
