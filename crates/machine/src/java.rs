@@ -29,8 +29,8 @@ pub struct Java {
     pub path: PathBuf,
     /// Its major version.
     pub version: u32,
-    /// Its whole version: `17.0.15`.
-    pub release: String,
+    /// Its versions in its own words: another build says something else.
+    pub build: String,
 }
 
 /// The Java to use: that of an unpacked distribution (`home`), `JAVA_HOME`'s, or the one on the path; where that is
@@ -67,22 +67,23 @@ fn installed() -> Vec<PathBuf> {
 /// A Java with its version; the error is what was found instead.
 fn asked(path: PathBuf) -> Result<Java, String> {
     let said = ask(&path, &["-version"])?;
-    let (version, release) = version_in(&said)
-        .ok_or_else(|| format!("{} -version says {:?}", path.display(), said.trim()))?;
-    Ok(Java { path, version, release })
+    let version = version_in(&said);
+    let version =
+        version.ok_or_else(|| format!("{} -version says {:?}", path.display(), said.trim()))?;
+    // What it warns of comes first, and may have times in it.
+    let build = said.split_once(" version ").map_or("", |(_, build)| build).trim().to_owned();
+    Ok(Java { path, version, build })
 }
 
-/// The version that `java -version` says, its major number first: `17` of `17.0.15`, `8` of `1.8.0_402`. Options of the
-/// environment are told before it, and may have quotes of their own.
-fn version_in(said: &str) -> Option<(u32, String)> {
+/// The major version that `java -version` says: `17` of `17.0.15`, `8` of `1.8.0_402`. Options of the environment are
+/// told before it, and may have quotes of their own.
+fn version_in(said: &str) -> Option<u32> {
     let (_, quoted) = said.split_once(" version \"")?;
-    let (release, _) = quoted.split_once('"')?;
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-    let major = match numbers.next()?.ok()? {
-        1 => numbers.next()?.ok()?,
-        version => version,
-    };
-    Some((major, release.to_owned()))
+    let mut numbers = quoted.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match numbers.next()?.ok()? {
+        1 => numbers.next()?.ok(),
+        version => Some(version),
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +92,6 @@ mod tests {
 
     #[test]
     fn java_says_its_version_in_many_ways() {
-        let version_in = |said| version_in(said).map(|(major, _)| major);
         assert_eq!(version_in("openjdk version \"17.0.15\" 2025-04-15"), Some(17));
         assert_eq!(version_in("java version \"1.8.0_402\"\nJava(TM) SE"), Some(8));
         assert_eq!(version_in("openjdk version \"21\" 2023-09-19"), Some(21));
@@ -114,8 +114,8 @@ mod tests {
         std::fs::create_dir_all(own.parent().unwrap()).unwrap();
         std::fs::write(&own, "#!/bin/sh\necho 'openjdk version \"1.8.0_1\"' >&2\n").unwrap();
         std::fs::set_permissions(&own, PermissionsExt::from_mode(0o755)).unwrap();
-        let release = "1.8.0_1".to_owned();
-        assert_eq!(java(Some(&home), 8), Ok(Java { path: own.clone(), version: 8, release }));
+        let build = "\"1.8.0_1\"".to_owned();
+        assert_eq!(java(Some(&home), 8), Ok(Java { path: own.clone(), version: 8, build }));
         let refused = java(Some(&home), 999).unwrap_err();
         assert_eq!(refused, format!("{} is Java 8", own.display()));
         std::fs::remove_dir_all(&home).unwrap();

@@ -76,39 +76,54 @@ impl Installation {
     }
 
     /// Has nodes read the archive of classes for a Java, which is made where it is not there yet. They start without it
-    /// where that Java cannot make it, where another run makes it just now, and where no node started: who starts one
-    /// for good is told why.
+    /// where that Java makes none, where it cannot be kept, where another run makes it just now, and where no node
+    /// started: who starts one for good is told why.
     async fn with_archive(mut self, env: &Env, dir: &Path, java: &Java) -> Result<Installation> {
-        let archive = dir.join(format!("java-{}.jsa", java.release));
+        // Java refuses one that another build has made.
+        let build = xxh3_64(java.build.as_bytes()) as u32;
+        let archive = dir.join(format!("java-{}-{build:08x}.jsa", java.version));
         let io = |source| Error::Io { what: "keep Java's classes in", path: dir.into(), source };
         let lock = File::open(dir).map_err(io)?;
         if !archive.is_file() && java.version >= ARCHIVES_OLDEST && lock.try_lock().is_ok() {
             let fresh = dir.join("fresh.jsa");
-            let mut trained = self.clone();
-            trained.archive = Some(option("-XX:ArchiveClassesAtExit=", &fresh));
-            let work = TemporaryDir::make()?;
-            let input = work.path().join("input");
-            for name in ["config", "tmp"] {
-                std::fs::create_dir(work.path().join(name)).map_err(io)?;
-            }
-            let own = work.path().display();
-            let settings = format!(
-                "node.name=n\npath.home={own}\npath.data={own}/data\npath.logs={own}/logs\n\
-                 network.host=127.0.0.1\nhttp.port=0\ntransport.port=0\ndiscovery.type=single-node\n\nstop\n"
-            );
-            std::fs::write(&input, settings).map_err(io)?;
-            let mut command = trained.command("512m", work.path(), None);
-            command.stdin(File::open(&input).map_err(io)?);
-            let ended = env.timeout(ARCHIVE_PATIENCE, run(&mut command, "java")).await;
-            if matches!(ended, Ok(Ok(output)) if output.status.success()) {
-                // Where Java wrote none, there is none.
-                let _ = std::fs::rename(fresh, &archive);
+            // A run that was killed may have left a part of one.
+            let _ = std::fs::remove_file(&fresh);
+            // Java finds out at the end whether it may write there. An empty one says that it makes none.
+            if File::create(&fresh).is_ok() {
+                let is_done = self.train(env, &fresh).await;
+                let kept = matches!(is_done, Ok(true)).then(|| std::fs::rename(&fresh, &archive));
+                if !matches!(kept, Some(Ok(()))) {
+                    let _ = std::fs::remove_file(&fresh);
+                }
+                is_done?;
             }
         }
-        if archive.is_file() {
+        if archive.metadata().is_ok_and(|found| found.len() > 0) {
             self.archive = Some(option("-XX:SharedArchiveFile=", &archive));
         }
         Ok(self)
+    }
+
+    /// Starts a node and stops it, after which Java writes its archive; answers whether that ended well.
+    async fn train(&self, env: &Env, archive: &Path) -> Result<bool> {
+        let archive = Some(option("-XX:ArchiveClassesAtExit=", archive));
+        let trained = Installation { archive, ..self.clone() };
+        let work = TemporaryDir::make()?;
+        let io = |source| Error::Io { what: "write to", path: work.path().to_owned(), source };
+        for name in ["config", "tmp"] {
+            std::fs::create_dir(work.path().join(name)).map_err(io)?;
+        }
+        let own = work.path().display();
+        let settings = format!(
+            "node.name=n\npath.home={own}\npath.data={own}/data\npath.logs={own}/logs\n\
+             network.host=127.0.0.1\nhttp.port=0\ntransport.port=0\ndiscovery.type=single-node\n\nstop\n"
+        );
+        let input = work.path().join("input");
+        std::fs::write(&input, settings).map_err(io)?;
+        let mut command = trained.command("512m", work.path(), None);
+        command.stdin(File::open(&input).map_err(io)?);
+        let ended = env.timeout(ARCHIVE_PATIENCE, run(&mut command, "java")).await;
+        Ok(matches!(ended, Ok(Ok(output)) if output.status.success()))
     }
 
     /// The same with the plugin by which nodes encrypt what they send each other, which is fetched where it is not
@@ -382,6 +397,32 @@ mod tests {
         let source = node_source(elasticsearch);
         assert!(source.contains("import org.elasticsearch.node.Node;"));
         assert!(!source.contains("org.opensearch"));
+    }
+
+    /// `true` and `false` stand for a Java that makes no archive, and for one whose node does not start.
+    #[test]
+    fn an_archive_that_cannot_be_made_leaves_nothing_and_a_java_without_one_is_asked_once() {
+        let kept = |program: &'static str, is_taken: bool| {
+            world::real_world::run(1, async move |env| {
+                let dir = tempfile::tempdir().unwrap();
+                let fresh = dir.path().join("fresh.jsa");
+                if is_taken {
+                    std::fs::create_dir(&fresh).unwrap();
+                }
+                let java = Java { path: program.into(), version: 17, build: "17".to_owned() };
+                let (java_path, dialect) = (java.path.clone(), Release::standard().dialect);
+                let (arguments, archive, home) = (Vec::new(), None, None);
+                let made = Installation { java: java_path, arguments, archive, home, dialect };
+                let made = made.with_archive(&env, dir.path(), &java).await.unwrap();
+                assert_eq!(made.archive, None);
+                let names = std::fs::read_dir(dir.path()).unwrap();
+                let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                names.map(|name| name[..4].to_owned()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(kept("true", false), ["java"]);
+        assert_eq!(kept("false", false), [""; 0]);
+        assert_eq!(kept("true", true), ["fres"], "nothing was moved there");
     }
 
     #[test]
