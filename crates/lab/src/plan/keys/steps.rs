@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use record::units::counted;
 use serde::Deserialize;
 
 use super::Bounds::OfLeader;
@@ -47,7 +48,7 @@ pub(in crate::plan) static STEPS: &[&Section] = &[
 
 /// How many nodes may restart: the first node manages and stays up.
 fn restarts(leader: Cluster) -> (String, RangeInclusive<i64>) {
-    let what = format!("restart on {} nodes, of which the first stays up", leader.nodes);
+    let what = format!("restart on {}, of which the first stays up", counted(leader.nodes, "node", "nodes"));
     (what, 1..=i64::from(leader.nodes) - 1)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use record::units::counted;
 use toml::Spanned;
 
 use super::together::{Together, every};
@@ -118,7 +119,8 @@ impl Plan {
 
     /// Copies of a shard never share a node.
     pub(super) fn replicas(&self, replicas: &Spanned<i64>, leader: Cluster) -> Result<u32> {
-        let what = format!("replicas on {} leader nodes", leader.nodes);
+        let nodes = counted(leader.nodes, "leader node", "leader nodes");
+        let what = format!("replicas on {nodes}");
         self.number_within(&what, replicas, 0..=i64::from(leader.nodes) - 1)
     }
 

@@ -39,7 +39,8 @@ impl Plan {
         self.number_within(key, value, section.bounds(key, parse_number).1)
     }
 
-    /// A whole number within bounds that the plan gives it; the message calls it `what`.
+    /// A whole number within bounds that the plan gives it, which a leader of few nodes may leave empty; the message
+    /// calls it `what`.
     pub(super) fn number_within<T: TryFrom<i64>>(
         &self,
         what: &str,
@@ -47,7 +48,10 @@ impl Plan {
         bounds: RangeInclusive<i64>,
     ) -> Result<T> {
         if !bounds.contains(value.get_ref()) {
-            let said = out_of_range(what, bounds.start(), bounds.end());
+            let said = match bounds.is_empty() {
+                true => format!("{what}: that leaves none; give the leader more nodes"),
+                false => out_of_range(what, bounds.start(), bounds.end()),
+            };
             return Err(self.error(value.span(), said));
         }
         T::try_from(*value.get_ref())

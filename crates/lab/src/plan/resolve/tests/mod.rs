@@ -338,6 +338,12 @@ fn steps_with_options_are_checked() {
     let step = |to: &str, place: &str| message(verify, &format!(", {to}]"), place);
     insta::assert_snapshot!(step("{ recover_peers = { restrat = 4 } }", "7:39"), @r#"the step "recover_peers" has no option "restrat"; did you mean "restart"? Options: restart"#);
     insta::assert_snapshot!(step("{ recover_peers = { restart = 3 } }", "7:39"), @"restart on 3 nodes, of which the first stays up is out of range; give 1 to 2");
+    let alone = TEXT.replacen("nodes = 3", "nodes = 1", 1);
+    let alone = alone.replacen(verify, ", { recover_peers = { restart = 1 } }]", 1);
+    let said = resolve(&alone, 1.0, check).unwrap_err().to_string();
+    let none =
+        "restart on 1 node, of which the first stays up: that leaves none; give the leader more";
+    assert!(said.contains(none), "{said}");
     insta::assert_snapshot!(step("{ verify = { x = 1 } }", "7:39"), @r#"the step "verify" has no options, found "x""#);
     insta::assert_snapshot!(step("\"index\"", "7:39"), @r#"the step "index" stands here twice"#);
     insta::assert_snapshot!(step("\"recover_peers\"", "7:9"), @r#"a plan has the step "recover" or "recover_peers", not both"#);
