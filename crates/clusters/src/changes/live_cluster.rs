@@ -154,28 +154,31 @@ impl LiveCluster {
         LiveCluster { client, end_client, identity, journal, lease, lost, writes: Rc::default() }
     }
 
-    /// Takes the lease for `holder`: whoever steers would take changes that are made here for somebody else's, and
-    /// either would put back what the other has set. It is renewed as long as the task lives that is returned; none
-    /// where the cluster keeps no lease. `tell` says what there is to be said of another holder.
+    /// Takes the lease for `holder`, so that neither this run nor whoever steers puts back what the other has set. The
+    /// task that is returned renews it as long as it lives; where the cluster keeps none, it looks who answers. `tell`
+    /// says what there is to be said of another holder.
     pub(crate) async fn hold(
         self: &Rc<Self>,
         holder: &str,
         tell: &dyn Fn(&str),
-    ) -> Result<Option<Task<()>>> {
+    ) -> Result<Task<()>> {
         let env = self.client.env();
         let waits = |other: &str| tell(&lease_wait_sentence(other));
         let leased = Lease::take(env, &mut &**self, holder, waits).await?;
         if let Some(sentence) = leased.sentence() {
             tell(&sentence);
         }
-        let Leased::Ours(lease, _) = leased else { return Ok(None) };
-        let lease = Rc::new(lease);
-        self.lease.replace(Some(lease.clone()));
+        let lease = if let Leased::Ours(lease, _) = leased { Some(Rc::new(lease)) } else { None };
+        self.lease.replace(lease.clone());
         let cluster = self.clone();
         let renews = async move {
             loop {
                 cluster.client.sleep_until(cluster.client.now() + RENEWED).await;
-                let lost = match lease.renew_in_time(&mut &*cluster).await {
+                let found = match &lease {
+                    Some(lease) => lease.renew_in_time(&mut &*cluster).await,
+                    None => check_cluster(&cluster.client, &cluster.identity.uuid).await,
+                };
+                let lost = match found {
                     Err(Error::Leased { holder }) => Lost::Lease { holder },
                     Err(Error::OtherCluster { found, .. }) => Lost::Cluster { found },
                     // Where it fails otherwise, that is tried again, and before the next change at the latest.
@@ -185,7 +188,7 @@ impl LiveCluster {
                 return;
             }
         };
-        Ok(Some(env.spawn("lease", renews)))
+        Ok(env.spawn("lease", renews))
     }
 
     /// The lease, where it was taken.

@@ -228,7 +228,7 @@ impl Clusters for LiveClusters {
         self.find_sites(topology).await?;
         if let Some((holder, tell)) = &self.holder {
             for cluster in &self.clusters {
-                self.renewals.extend(cluster.hold(holder, tell).await?);
+                self.renewals.push(cluster.hold(holder, tell).await?);
             }
         }
         Ok(())

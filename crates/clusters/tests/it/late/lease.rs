@@ -217,22 +217,28 @@ fn who_waits_for_another_one_goes_on_once_that_has_ended() {
 
 /// A bulk makes its index where there is none, and is not looked at before it is sent.
 #[test]
-fn a_run_writes_nothing_any_more_once_another_cluster_answers() {
-    on_cluster(|env, cluster| async move {
-        let mut run = run_of(&cluster).await;
-        begin(&mut run).await.unwrap();
-        let is_refused = async || {
-            let answer = run.request("leader", "POST", "/narrows-1/_bulk", Bytes::new()).await;
-            matches!(answer, Err(Error::OtherCluster { .. }))
-        };
-        assert!(!is_refused().await);
-        cluster.manager.borrow_mut().is_another = true;
-        cluster.manager.borrow_mut().set.remove(LEASE);
-        env.sleep(2 * LEASE_RENEWED).await;
-        assert!(is_refused().await);
-        cluster.manager.borrow_mut().is_another = false;
-        run.stop().await;
-    });
+fn a_run_writes_nothing_any_more_once_another_cluster_answers_whether_or_not_it_keeps_a_lease() {
+    for keeps_a_lease in [true, false] {
+        on_cluster(move |env, cluster| async move {
+            let mut run = run_of(&cluster).await;
+            if !keeps_a_lease {
+                cluster.does(Does::Says(400, "{}"));
+            }
+            begin(&mut run).await.unwrap();
+            assert_eq!(cluster.lease().is_some(), keeps_a_lease);
+            let is_refused = async || {
+                let answer = run.request("leader", "POST", "/narrows-1/_bulk", Bytes::new()).await;
+                matches!(answer, Err(Error::OtherCluster { .. }))
+            };
+            assert!(!is_refused().await);
+            cluster.manager.borrow_mut().is_another = true;
+            cluster.manager.borrow_mut().set.remove(LEASE);
+            env.sleep(2 * LEASE_RENEWED).await;
+            assert!(is_refused().await);
+            cluster.manager.borrow_mut().is_another = false;
+            run.stop().await;
+        });
+    }
 }
 
 #[test]
