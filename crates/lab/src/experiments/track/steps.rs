@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::Asker;
-use futures_util::future::{LocalBoxFuture, try_join_all};
+use futures_util::future::{LocalBoxFuture, join_all, try_join_all};
+use futures_util::stream::{FuturesUnordered, TryStreamExt};
 use record::LoadFigures;
 use serde_json::Value;
 use tokio::sync::{RwLock, Semaphore};
@@ -56,9 +57,10 @@ pub(super) async fn go_through(
     let starts = RefCell::new(Starts::new(load, env.now()));
     let recorder = RefCell::new(Recorder::new(load));
     let points = Points::new(asker.is_elasticsearch());
+    let openings: Vec<RwLock<()>> = (0..load.clients).map(|_| RwLock::new(())).collect();
     let between_clients = load.ramp_up / load.clients.max(1);
     let client = |number: u32| {
-        let (starts, recorder, points) = (&starts, &recorder, &points);
+        let (starts, recorder, points, openings) = (&starts, &recorder, &points, &openings);
         async move {
             if !wait_until(env, env.now() + between_clients * number, live).await {
                 return Ok(());
@@ -73,13 +75,17 @@ pub(super) async fn go_through(
                 }
                 let started = env.now();
                 let room = Semaphore::new(task.connections.unwrap_or(Semaphore::MAX_PERMITS));
-                let (task, room, opening) = (&task.name, &room, &RwLock::new(()));
+                let (task, room, opening) = (&task.name, &room, &openings[number as usize]);
                 let through =
                     Through { env, asker, task, live, room, nodes, points, number, opening };
                 let (bytes, outcome) = match all(&through, steps).await {
                     Ok(bytes) => (bytes, Ok(())),
                     Err(Lost::Request(failure)) => (0, Err(failure)),
-                    Err(Lost::Run(error)) => return Err(*error),
+                    Err(Lost::Run(error)) => {
+                        // The others are given up, but none that opens a point in time just now.
+                        join_all(openings.iter().map(RwLock::write)).await;
+                        return Err(*error);
+                    }
                     Err(Lost::Stopped) => return Ok(()),
                 };
                 let ended = env.now();
@@ -108,10 +114,11 @@ pub(super) async fn go_through(
         starts.borrow_mut().interrupt(env.now());
         std::future::pending::<()>().await;
     };
+    // The others are not waited for where one fails: the next start of one may be an hour away.
+    let clients: FuturesUnordered<_> = (0..load.clients).map(client).collect();
     let done = tokio::select! {
         biased;
-        // The others are not waited for where one fails: the next start of one may be an hour away.
-        done = try_join_all((0..load.clients).map(client)) => done.map(drop),
+        done = clients.try_collect::<()>() => done,
         () = ended => Ok(()),
     };
     points.end_left(asker, None).await;
@@ -154,7 +161,7 @@ struct Through<'a> {
     points: &'a Points,
     /// The client's.
     number: u32,
-    /// Read while a point in time is opened: until it is answered nobody could end it.
+    /// The client's, read while it opens a point in time: until that is answered nobody could end it.
     opening: &'a RwLock<()>,
 }
 
@@ -393,177 +400,4 @@ fn is_merging(tasks: &Value, index: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use clusters::live::{Address, LiveClient, LiveOptions};
-    use clusters::{
-        ClusterIdentity, Clusters, FollowApi, Head, Journal, LiveCluster, LiveClusters,
-        TopologySpec,
-    };
-    use rest::{RestMessage, RestResponse};
-    use serde_json::json;
-
-    use super::*;
-    use crate::load::{Arrival, Extent};
-    use crate::plan::LEADER;
-    use crate::track::Action;
-
-    const WHO: &str = r#"{"cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"},
-        "nodes":{"a":{"name":"a"}}}"#;
-    /// What is merged whenever that is asked. One of the answers is no JSON.
-    const MERGED: [&str; 4] = ["[d, narrows-1-a]", "\"", "[narrows-1-a, narrows-1-b]", "[d]"];
-
-    fn merging(what: &str) -> String {
-        let said = format!("Force-merge indices {what}, maxSegments[1]");
-        format!(
-            r#"{{"nodes":{{"a":{{"tasks":{{"a:1":{{"node":"a","description":"{said}"}}}}}}}}}}"#
-        )
-    }
-
-    /// A cluster that does not answer a merge, and says what is merged.
-    async fn serve(env: &Env) -> String {
-        let host = env.host("a");
-        let mut listener = host.listen::<RestMessage>("a:9200").await.unwrap();
-        let (address, inner) = (listener.address().to_owned(), host.clone());
-        let serve = async move {
-            let mut merged = MERGED.into_iter();
-            let mut kept = Vec::new();
-            loop {
-                let mut connection = listener.accept().await.unwrap();
-                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
-                    let said = match asked.path.as_str() {
-                        MERGES => merging(merged.next().unwrap()),
-                        path if path.ends_with("/_forcemerge") => break,
-                        _ => WHO.to_owned(),
-                    };
-                    let content_type = "application/json".to_owned();
-                    let body = Bytes::from(said);
-                    let response = RestResponse { status: 200, content_type, location: None, body };
-                    connection.sender.send(RestMessage::Response(response)).await.unwrap();
-                }
-                kept.push(connection);
-            }
-        };
-        let server: world::Task<()> = inner.spawn("server", serve);
-        server.detach();
-        address
-    }
-
-    async fn cluster(env: &Env, journal: &std::path::Path) -> LiveClusters {
-        let address = serve(env).await;
-        let options = LiveOptions::anonymous(
-            Address::parse_all([address.as_str()]).unwrap(),
-            Duration::from_secs(5),
-        );
-        let client = || LiveClient::new(env, &options).unwrap();
-        let asking = client();
-        let identity = ClusterIdentity::ask(&asking).await.unwrap();
-        let journal = Journal::create(journal, Head::new("u".to_owned(), vec![address])).unwrap();
-        let there = LiveCluster::new(asking, client(), identity, journal);
-        let mut clusters = LiveClusters::new(vec![there], FollowApi::Ccr);
-        clusters.start(&TopologySpec::alone(LEADER, 1)).await.unwrap();
-        clusters
-    }
-
-    /// Goes through steps as a client of that cluster.
-    fn at_the_cluster(go: impl AsyncFnOnce(&Through<'_>) + 'static) {
-        world::virtual_world::run(1, async move |env| {
-            let dir = tempfile::tempdir().unwrap();
-            let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
-            let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
-            let (env, asker, live, room) = (&env, &asker, &Live::default(), &Semaphore::new(1));
-            let (points, opening, nodes) = (&Points::new(false), &RwLock::new(()), None);
-            let (task, number) = ("x", 0);
-            go(&Through { env, asker, task, live, room, nodes, points, number, opening }).await;
-        });
-    }
-
-    #[test]
-    fn a_merge_whose_answer_does_not_come_is_asked_for_until_it_has_ended() {
-        at_the_cluster(async |through| {
-            let path = "/narrows-1-a,narrows-1-b/_forcemerge";
-            let request = |polled: Option<Duration>| Request {
-                polled,
-                ..Request::new("POST", path.to_owned(), None)
-            };
-            let began = through.env.now();
-            let polled = answered(through, &request(Some(Duration::from_secs(10)))).await;
-            assert!(matches!(polled, Ok(0)));
-            let took_s = (through.env.now() - began).as_secs_f64();
-            assert!((took_s - 100.0).abs() < 1.0, "one minute, and four looks: {took_s}");
-            let blocking = answered(through, &request(None)).await;
-            assert!(matches!(blocking, Err(Lost::Run(_))));
-        });
-    }
-
-    #[test]
-    fn a_request_that_only_reads_counts_where_its_last_try_fails() {
-        at_the_cluster(async |through| {
-            let request = |is_counted: bool| Request {
-                is_counted,
-                tries: 3,
-                pause: Duration::from_secs(2),
-                timeout: Some(Duration::from_secs(5)),
-                ..Request::new("POST", "/narrows-1-a/_forcemerge".to_owned(), None)
-            };
-            let began = through.env.now();
-            let counted = answered(through, &request(true)).await;
-            assert!(matches!(counted, Err(Lost::Request(Failure::NoAnswer))));
-            let took_s = (through.env.now() - began).as_secs_f64();
-            assert_eq!(took_s.round(), 3.0 * 5.0 + 2.0 * 2.0);
-            assert!(matches!(answered(through, &request(false)).await, Err(Lost::Run(_))));
-        });
-    }
-
-    #[test]
-    fn starts_for_which_no_client_was_free_are_told() {
-        world::virtual_world::run(1, async |env| {
-            let dir = tempfile::tempdir().unwrap();
-            let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
-            let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
-            let arrival = Arrival::Deterministic { rate_per_s: 8.0 };
-            let measured = Extent::Time(Duration::from_secs(10));
-            let steps = vec![Step::Sleep(Duration::from_secs(1))];
-            let load = Load { arrival, ..Load::closed(vec!["a:9200".to_owned()], 1, measured, 1) };
-            let task = Task {
-                name: "slow".to_owned(),
-                operation_type: "sleep".to_owned(),
-                action: Action::Do(steps.clone()),
-                load: load.clone(),
-                connections: None,
-                reported: true,
-            };
-            let unsent = Failure::NotSent.to_string();
-            let live = Arc::new(Live::default());
-            let figures = go_through(&env, &asker, &task, &load, &steps, &live, None).await;
-            let figures = figures.unwrap();
-            // One a second, the last a second after the end, of eight a second for ten.
-            assert_eq!((figures.requests, figures.errors[&unsent]), (80, 69));
-            let stop = async {
-                env.sleep(Duration::from_millis(5500)).await;
-                live.stop();
-            };
-            let ended = go_through(&env, &asker, &task, &load, &steps, &live, None);
-            let (figures, ()) = tokio::join!(ended, stop);
-            // Of the 44 that were due, five were done and one was under way.
-            assert_eq!(figures.unwrap().errors[&unsent], 38);
-        });
-    }
-
-    #[test]
-    fn nobody_waits_for_a_merge_of_other_indices_or_for_the_end_of_a_task() {
-        let tasks = |what: &str| serde_json::from_str::<Value>(&merging(what)).unwrap();
-        assert!(is_merging(&tasks("[b, node]"), "node"));
-        assert!(!is_merging(&tasks("[node-2]"), "node"));
-        assert!(!is_merging(&json!({ "nodes": {} }), "node") && !is_merging(&json!({}), "node"));
-        world::virtual_world::run(1, async |env| {
-            let (live, hour) = (Live::default(), env.now() + Duration::from_secs(3600));
-            let stop = async {
-                env.sleep(Duration::from_secs(5)).await;
-                live.stop();
-            };
-            let (goes_on, ()) = tokio::join!(wait_until(&env, hour, &live), stop);
-            assert_eq!((goes_on, env.now().as_secs_f64()), (false, 5.0));
-            assert!(!wait_until(&env, hour, &live).await, "what was told before is known");
-        });
-    }
-}
+mod tests;
