@@ -19,6 +19,7 @@ const CLUSTERS: [&str; 2] = ["plain", "encrypted"];
 /// Copies of each pair in a lap: what the same copy takes differs by as much as TLS does.
 const COPIES: u32 = 5;
 const NO_LONGER: &str = "copies that were encrypted took no more core time than others";
+const NOT_WHOLE: &str = "in each lap a copy came back to files that were there already";
 
 /// Measures it in two pairs of nodes, which are started for it. Where that fails, as of a target that has no nodes that
 /// encrypt, nothing is measured, and it is said why.
@@ -33,6 +34,7 @@ pub(super) async fn measure<C: Clusters>(env: &Env, target: &mut C, laps: u32) -
     };
     target.stop().await;
     match pairs {
+        Ok(pairs) if pairs.is_empty() => figures(&[], NOT_WHOLE),
         Ok(pairs) => figures(&pairs, NO_LONGER),
         Err(error) => figures(&[], &visible_line(&error.to_string())),
     }
