@@ -190,7 +190,7 @@ mod tests {
         );
         let row = page.lines().find(|line| line.contains("holds, 12.0×")).unwrap();
         assert!(row.contains("does not hold, 1.10×") && row.contains("holds, 15.1×"), "{row}");
-        assert!(row.contains("does not hold, 1.10× (in 1 of 3 laps), note 2"), "{row}");
+        assert!(row.contains("does not hold, 1.10× (holds in 1 of 3 laps), note 2"), "{row}");
         assert!(page.contains("\n2. It compresses.\n"), "{page}");
         // What holds needs no explanation.
         assert!(!page.contains("It was to fail."), "{page}");

@@ -54,12 +54,12 @@ impl Found {
         (1..self.laps).contains(&self.laps_holding)
     }
 
-    /// ` (in 3 of 5 laps)`, where laps differ.
+    /// ` (holds in 3 of 5 laps)`, where laps differ.
     pub(super) fn in_laps(&self) -> String {
         if !self.differs() {
             return String::new();
         }
-        format!(" (in {} of {} laps)", self.laps_holding, self.laps)
+        format!(" (holds in {} of {} laps)", self.laps_holding, self.laps)
     }
 }
 
