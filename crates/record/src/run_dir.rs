@@ -213,6 +213,7 @@ mod tests {
     use std::fs::{self, File};
 
     use super::*;
+    use crate::line::Phase;
 
     fn row(variant: &str) -> String {
         serde_json::to_string(&Row::measured(variant, 1, 1.0, 1)).unwrap() + "\n"
@@ -295,6 +296,25 @@ mod tests {
         let left = rows.iter().map(|row| (row.variant.as_str(), row.lap));
         assert_eq!(left.collect::<Vec<_>>(), [("a", 1), ("b", 1), ("a", 2)]);
         assert_eq!(damage, ["rows.jsonl has variants twice in a lap: rows left out: 1."]);
+    }
+
+    #[test]
+    fn a_lap_by_itself_has_its_rows_and_lines_and_those_of_no_lap() {
+        let phase = |lap| Line::Phase {
+            t_ms: f64::from(lap),
+            variant: Some("a".to_owned()),
+            lap,
+            phase: Phase { name: "load".to_owned(), begins: true },
+        };
+        let note = Line::Note { t_ms: 0.0, variant: None, text: "a node is slow".to_owned() };
+        let run = RunDir {
+            manifest: Manifest::unknown("r", FORMAT),
+            lines: vec![note.clone(), phase(1), phase(2)],
+            rows: [1, 2].map(|lap| Row::measured("a", lap, 1.0, 1)).to_vec(),
+            damage: Vec::new(),
+        };
+        let second = run.of_lap(2);
+        assert_eq!((second.lines, second.rows), (vec![note, phase(2)], run.rows[1..].to_vec()));
     }
 
     #[test]
