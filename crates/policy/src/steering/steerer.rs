@@ -119,6 +119,8 @@ impl Steering {
         let as_found = self.kept.is_empty() && is_settled;
         match self.guard.judge(look.at, &look.foreground, as_found) {
             Users::Suffer(why) => return self.give_way(look.at, why),
+            // What is usual is told first.
+            Users::Uneasy(_) if !self.guard.knows_usual() => return Decision::Look,
             // Neither begun nor judged while that is not clear.
             Users::Uneasy(why) => return Decision::Wait(format!("users may suffer: {why}")),
             Users::Fine => {}
@@ -231,6 +233,10 @@ impl Steering {
             // The next measurement begins with the next recovery.
             self.phase = Phase::Watching(look.at.max(since));
             self.memory.forget_last();
+            // What is usual is told first.
+            if !self.guard.knows_usual() {
+                return Decision::Look;
+            }
             return wait("nothing recovers");
         }
         if self.memory.is_quiet(look.at) {

@@ -1,5 +1,7 @@
 //! When users suffer, settings give way.
 
+use std::time::Duration;
+
 use world::Time;
 
 use super::sim::{LIMIT, MB, Sim, steering};
@@ -70,9 +72,30 @@ fn users_who_suffer_anyway_are_no_reason_to_change_what_was_found() {
     look.foreground.probes_ms = vec![90.0];
     for s in 1..60 {
         (look.at, look.moved_bytes) = (Time(s * 1_000_000_000), s * (10 << 20));
-        let Decision::Wait(why) = steering.next(&look) else { panic!() };
-        // Each of these is told when it comes after the other.
-        let expected = if s == 1 { "users may suffer" } else { "users suffer, and every setting" };
-        assert!(why.starts_with(expected), "{s}: {why}");
+        match steering.next(&look) {
+            Decision::Wait(why) => {
+                assert!(why.starts_with("users suffer, and every"), "{s}: {why}")
+            }
+            decision => assert_eq!((s, decision), (1, Decision::Look)),
+        }
+    }
+}
+
+#[test]
+fn what_it_waits_for_is_said_once_it_is_known_what_users_bear() {
+    for probe_ms in [1.0, 90.0] {
+        let marks = Marks { p99_ms: Some(50.0), ..Marks::default() };
+        let mut steering = Steering::new(Time(0), Bounds::default(), marks);
+        let mut sim = Sim::new("10mb", "2");
+        sim.active = 0;
+        for s in 1..10 {
+            sim.now = sim.now + Duration::from_secs(1);
+            let mut look = sim.look();
+            // One slow query at first is not suffering.
+            look.foreground.probes_ms = vec![if s == 1 { probe_ms } else { 1.0 }];
+            let waits = matches!(steering.next(&look), Decision::Wait(_));
+            assert_eq!(waits, steering.baseline().is_some(), "after {s} looks");
+        }
+        assert!(steering.baseline().is_some());
     }
 }
