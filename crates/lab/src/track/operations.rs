@@ -294,10 +294,13 @@ fn search(
     }
     let mut pages = 1;
     if scrolls || is_paginated {
+        if object.get("pages").is_none() {
+            let said = format!("{kind} needs \"pages\": how many are fetched at most, or \"all\"");
+            reader.wrong(object.node, kind, said);
+        }
         pages = match object.plain("pages") {
             Some(Value::String(all)) if all == "all" => u32::MAX,
-            None => u32::MAX,
-            Some(_) => reader.whole(object, "pages", 1, 1_000_000).unwrap_or(1) as u32,
+            _ => reader.whole(object, "pages", 1, 1_000_000).unwrap_or(1) as u32,
         };
     }
     if scrolls {

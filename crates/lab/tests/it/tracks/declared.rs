@@ -108,6 +108,19 @@ fn a_reason_that_ends_with_a_question_gets_no_other_sign() {
 }
 
 #[test]
+fn scrolls_and_paginated_searches_say_how_many_pages_they_fetch_as_in_rally() {
+    for kind in ["scroll-search", "paginated-search"] {
+        let search = |pages: &str| {
+            task(&format!(
+                r#"{{ "operation-type": "{kind}"{pages}, "body": {{ "sort": [ "n" ] }} }}"#
+            ))
+        };
+        says(opened(&search(""), &embedded()), &["track.json:7:", kind, "needs \"pages\""]);
+        opened(&search(r#", "pages": "all""#), &embedded()).unwrap();
+    }
+}
+
+#[test]
 fn assertions_are_said_to_be_left_unchecked() {
     let asserts = r#"{ "operation-type": "search", "body": {},
         "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
