@@ -58,10 +58,6 @@ impl Experiment for WhatIf {
     /// Puts every copy where it was seen. Copies that were unassigned stay so until the variant begins.
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         let name = variant.map(|variant| variant.name.as_str());
-        if let Some(variant) = variant {
-            // How many files a copy has is a part of them.
-            run.set_models(variant)?;
-        }
         run.journal.phase("place", true, name, 1)?;
         run.watch.begin("place", name, None, "");
         run.persist(LEADER, &json!({ ENABLE: "none", EXCLUDE: MANAGER })).await?;

@@ -92,11 +92,13 @@ impl Runner<'_> {
             return Ok(Vec::new());
         };
         experiment.check_clusters(self)?;
-        let anew = self.fills_anew();
+        let (plan, anew) = (self.plan, self.fills_anew());
         if !anew {
+            if let Some(first) = plan.variants.first() {
+                self.set_models_first(first)?;
+            }
             experiment.prepare(self, None).await?;
         }
-        let plan = self.plan;
         let (mut rows, mut left_out) = (Vec::new(), None);
         for lap in 1..=plan.laps {
             // Variants of a lap are compared on the same hosts; the next lap has others of the same kind.
@@ -108,6 +110,7 @@ impl Runner<'_> {
                     self.clusters.stop().await;
                     self.clusters.start(&topology(plan)).await?;
                 }
+                self.set_models_first(variant)?;
                 if anew {
                     experiment.prepare(self, Some(variant)).await?;
                 }

@@ -85,6 +85,12 @@ impl Runner<'_> {
         settings
     }
 
+    /// In the virtual world sets what hosts and link are like before anything is done there: how many files a copy has
+    /// is a part of its index, and who writes throughout begins before the variant's settings.
+    pub(super) fn set_models_first(&self, variant: &Variant) -> Result<()> {
+        self.clusters.virtual_controls().map_or(Ok(()), |_| self.set_models(variant))
+    }
+
     /// Sets what hosts and link are like; on real machines says what of the variant has no effect there.
     pub(crate) fn set_models(&self, variant: &Variant) -> Result<()> {
         let Some(controls) = self.clusters.virtual_controls() else {

@@ -73,6 +73,27 @@ fn samples_tell_what_the_disks_of_virtual_nodes_do_and_nothing_of_a_heap() {
 }
 
 #[test]
+fn the_index_of_the_first_variant_is_made_as_its_hosts_make_files() {
+    let files = |value: &'static str| -> u64 {
+        let plan = Plan::open("remote-recovery").unwrap();
+        let (_, run, _) = run_plan(&plan, 0.01, |plan| {
+            keep(&["1 MB x 5"])(plan);
+            let (name, value) = ("recovery.compound_files".to_owned(), value.to_owned());
+            let (scope, source) = (ParameterScope::Everywhere, "a test".to_owned());
+            let parameter = Parameter { scope, name, value, source, calibrated_on: Vec::new() };
+            plan.variants[0].parameters.push(parameter);
+        });
+        let files = common::lines(&run, |line| match line {
+            Line::Recovery { sample, .. } => Some(sample.total_files),
+            _ => None,
+        });
+        files.into_iter().max().unwrap()
+    };
+    let (six, three) = (files("off"), files("on"));
+    assert!(0 < three && three < six, "a segment is six files, or three: {six} and {three}");
+}
+
+#[test]
 fn what_is_interrupted_in_virtual_time_says_so() {
     for name in ["remote-recovery", "dcp-rebalance"] {
         let ended = common::on_a_large_stack(move || {
