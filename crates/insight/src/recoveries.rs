@@ -62,8 +62,8 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
     }
     let (name, times) = (named(&fast.name), words::times(factor));
     let said = Headline::of(
-        format!("{name} is {times} faster than {}", named(&slow.name)),
-        [format!("{name} is {times} faster than the slowest"), format!("{name} is the fastest")],
+        format!("{name} is {times} as fast as {}", named(&slow.name)),
+        [format!("{name} is {times} as fast as the slowest"), format!("{name} is the fastest")],
     );
     match (slow_held, fast_held) {
         (Some(slow), Some(fast)) if slow == fast => {

@@ -51,7 +51,7 @@ pub struct Answer {
     pub delayed_s: f64,
     /// How many draws there were, the first included.
     pub draws: usize,
-    /// How many times faster it is than the first variant in the same draw; 1 where only one of both is ever green, or
+    /// How many times as fast as the first variant it is in the same draw; 1 where only one of both is ever green, or
     /// one that never is copies nothing.
     pub gain: f64,
     /// Bytes that were copied.

@@ -147,7 +147,7 @@ fn a_name_with_a_comma_of_its_own_does_not_read_as_two() {
     let rows = vec![row(a, 1, 480.0, Limit::Throttle), row(b, 1, 10.0, Limit::LinkRate)];
     let run = run(&[a, b], Status::Complete, rows);
     let said = Summary::of(&run).headline;
-    assert_eq!(said, "no throttle is 48 times faster than \"40mb, the default\"");
+    assert_eq!(said, "no throttle is 48 times as fast as \"40mb, the default\"");
 }
 
 #[test]

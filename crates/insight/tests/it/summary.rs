@@ -52,7 +52,7 @@ fn gains_are_over_the_first_row_ours_and_published() {
     assert_eq!(summary.baseline.as_deref(), Some("a"));
     assert_eq!(summary.variants[1].finished().unwrap().gain, Some(48.0));
     assert_eq!(summary.variants[1].published_gain, Some(200.0));
-    assert_eq!(summary.headline, "b is 48 times faster than a");
+    assert_eq!(summary.headline, "b is 48 times as fast as a");
     assert_eq!(
         summary.details,
         ["The slow one was held by latency, the fast one by the link."],

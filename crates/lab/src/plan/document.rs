@@ -195,7 +195,7 @@ tables! {
     FaultTable FAULT: "[[fault]]", "What goes wrong while a load is sent." {
         node: Option<Spanned<String>> = optional(Text, "the link, for `cut`", "\"leader-1\"", "A node, or a cluster for all of its nodes.");
         kind: Spanned<String> = needed(Text, "\"pause\"", "slow, load, pause, cut, fail, stop, kill, full_disk or clock.");
-        factor: Option<Spanned<f64>> = optional(Number, "none; slow and load have one", "4.0", "How many times slower.").within("1", "1_000_000");
+        factor: Option<Spanned<f64>> = optional(Number, "none; slow and load have one", "4.0", "How many times as slow.").within("1", "1_000_000");
         processes: Option<Spanned<i64>> = optional(Whole, "none; load has them", "32", "Processes that take its cores.").within("1", "100_000");
         free: Option<Spanned<String>> = optional(Size, "none; full_disk has it", "\"100mb\"", "What is left of its disk.");
         by: Option<Spanned<String>> = optional(Text, "none; clock has it", "\"-1h\"", "How far its clock jumps: a time, with a minus back.").within("1ms", "366d");

@@ -116,7 +116,7 @@ fn every_variant_is_in_the_table_and_in_every_chart() {
     for node in &run.manifest.nodes {
         assert!(page.contains(&node.name), "{}", node.name);
     }
-    assert!(page.contains("59 times faster than 64 KB x 1"), "the headline");
+    assert!(page.contains("59 times as fast as 64 KB x 1"), "the headline");
     let wraps = "th[title], th[title] small { white-space: normal;";
     assert!(page.contains(wraps), "names that begin alike are not cut to the same");
     let wraps = ".rows th[title] { white-space: normal; }";

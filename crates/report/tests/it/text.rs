@@ -41,7 +41,7 @@ fn the_table_of_a_whole_run() {
     let page = Path::new("runs/r1/report.html");
     let table = report::table(&Summary::of(&run), plain(100), Some(page));
     insta::assert_snapshot!(table, @r#"
-    adaptive is 59 times faster than 64 KB x 1
+    adaptive is 59 times as fast as 64 KB x 1
     The slow one was held by latency, the fast one by the link.
     remote-recovery on embedded, run 20260412-101500-remote-recovery
 
@@ -154,7 +154,7 @@ fn the_table_of_an_interrupted_run() {
     let run = crate::common::interrupted();
     let table = report::table(&Summary::of(&run), plain(100), None);
     insta::assert_snapshot!(table, @r#"
-    1 MB x 1 is 14 times faster than 64 KB x 1
+    1 MB x 1 is 14 times as fast as 64 KB x 1
     Both were held by latency.
     remote-recovery on embedded, run 20260412-101500-remote-recovery
 
@@ -287,7 +287,7 @@ fn the_json_of_two_variants() {
         "The slow one was held by latency, the fast one by the link."
       ],
       "gaps": [],
-      "headline": "adaptive is 59 times faster than 64 KB x 1",
+      "headline": "adaptive is 59 times as fast as 64 KB x 1",
       "plan": "remote-recovery",
       "rows": [
         {

@@ -272,7 +272,7 @@ impl Host {
         Host { costs, ..self.clone() }
     }
 
-    /// How many times longer work takes while so many threads of ours are ready to run: they share the cores equally
+    /// How many times as long work takes while so many threads of ours are ready to run: they share the cores equally
     /// with the competitors, as under the kernel's fair scheduler.
     pub fn stretch(&self, ready: f64) -> f64 {
         ((ready + f64::from(self.competitors)) / f64::from(self.cores.max(1))).max(1.0)

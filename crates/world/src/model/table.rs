@@ -106,7 +106,7 @@ static TABLE: [Parameter; 53] = [
     row!("cores.zstd_bytes_per_s", "bytes/s", RATES, Rate(host.costs.zstd_bytes_per_s), MEASURED,
         "Compressing with Zstandard at level 1, on one core."),
     row!("cores.decompress_speedup", "times", (0.01, 1000.0), Number(host.costs.decompress_speedup), MEASURED,
-        "How much faster decompressing is than compressing."),
+        "How many times as fast decompressing is as compressing."),
     row!("cores.index_document", "time", (0.0, 1.0), Time(host.costs.index_document), MEASURED,
         "Indexing, for each document, on one core."),
     row!("cores.index_bytes_per_s", "bytes/s", RATES, Rate(host.costs.index_bytes_per_s), MEASURED,

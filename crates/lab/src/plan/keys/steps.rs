@@ -17,23 +17,55 @@ pub(in crate::plan) static STEPS: &[&Section] = &[
     &Section { title: "index", about: "Indexes the corpus on the leader, then stops.", keys: &[] },
     &Section { title: "fill", about: "Fills the source's bucket.", keys: &[] },
     &INDEX_IN_BACKGROUND,
-    &Section { title: "recover", about: "The follower recovers every index from the leader (cross-cluster replication).", keys: &[] },
+    &Section {
+        title: "recover",
+        about: "The follower recovers every index from the leader (cross-cluster replication).",
+        keys: &[],
+    },
     &Section {
         title: "recover_peers",
         about: "Copies recover from copies of the same cluster: every index gets one replica more, or nodes restart.",
-        keys: &[Key { bounds: Some(OfLeader(restarts)), ..optional("restart", Whole, "none: one replica more", "2", "Nodes that restart one after another, each with an empty disk.") }],
+        keys: &[Key {
+            bounds: Some(OfLeader(restarts)),
+            ..optional(
+                "restart",
+                Whole,
+                "none: one replica more",
+                "2",
+                "Nodes that restart one after another, each with an empty disk.",
+            )
+        }],
     },
-    &Section { title: "what_if", about: "Does to the twin what `[twin]` asks, and waits until it is green; with --on virtual. Without `index`.", keys: &[] },
+    &Section {
+        title: "what_if",
+        about: "Does to the twin what `[twin]` asks, and waits until it is green; with --on virtual. Without `index`.",
+        keys: &[],
+    },
     &Section {
         title: "drain",
         about: "Everything leaves some nodes, one after another: each is named by cluster.routing.allocation.exclude._name. With --on URL that is the same setting of the plan's indices: all others stay, and the last node by name that holds any copy goes first.",
-        keys: &[Key { bounds: Some(OfLeader(drained)), ..optional("nodes", Whole, "1", "2", "Nodes that are drained, the last one first.") }],
+        keys: &[Key {
+            bounds: Some(OfLeader(drained)),
+            ..optional("nodes", Whole, "1", "2", "Nodes that are drained, the last one first.")
+        }],
     },
-    &Section { title: "add_replica", about: "Every index gets a replica across the link; with `joins = \"leader\"`.", keys: &[] },
-    &Section { title: "restore", about: "The follower restores a snapshot of the leader; with --on opensearch.", keys: &[] },
+    &Section {
+        title: "add_replica",
+        about: "Every index gets a replica across the link; with `joins = \"leader\"`.",
+        keys: &[],
+    },
+    &Section {
+        title: "restore",
+        about: "The follower restores a snapshot of the leader; with --on opensearch.",
+        keys: &[],
+    },
     &Section { title: "load", about: "Sends the operations of `[load]`.", keys: &[] },
     &Section { title: "move", about: "Streams the bucket from one server to another.", keys: &[] },
-    &Section { title: "follow", about: "The follower follows every index by its name, while what stands below happens. Settings that begin with `follow.` are its parameters, as `follow.max_read_request_size`.", keys: &[] },
+    &Section {
+        title: "follow",
+        about: "The follower follows every index by its name, while what stands below happens. Settings that begin with `follow.` are its parameters, as `follow.max_read_request_size`.",
+        keys: &[],
+    },
     &AUTO_FOLLOW,
     &Section { title: "stop_indexing", about: "Stops what index_in_background began.", keys: &[] },
     &WAIT,
@@ -42,8 +74,16 @@ pub(in crate::plan) static STEPS: &[&Section] = &[
     &FAULT,
     &SEARCH_IN_BACKGROUND,
     &RESTART_AT_RANDOM,
-    &Section { title: "stop_restarts", about: "Stops the restarts; nodes that are down start.", keys: &[] },
-    &Section { title: "verify", about: "Compares what was copied with what the leader holds. It comes last.", keys: &[] },
+    &Section {
+        title: "stop_restarts",
+        about: "Stops the restarts; nodes that are down start.",
+        keys: &[],
+    },
+    &Section {
+        title: "verify",
+        about: "Compares what was copied with what the leader holds. It comes last.",
+        keys: &[],
+    },
 ];
 
 /// How many nodes may restart: the first node manages and stays up.
@@ -97,7 +137,7 @@ tables! {
     Fault FAULT: "fault", "Has a fault begin, waits as long as it lasts, and ends it. Keys as of [[fault]]." {
         kind: String = needed(Text, "\"kill\"", "slow, load, pause, cut, fail, stop, kill, full_disk or clock.");
         node: Option<String> = optional(Text, "the link, for `cut`", "\"follower-2\"", "A node, or a cluster for all of its nodes.");
-        factor: Option<f64> = optional(Number, "none; slow and load have one", "4.0", "How many times slower.");
+        factor: Option<f64> = optional(Number, "none; slow and load have one", "4.0", "How many times as slow.");
         processes: Option<i64> = optional(Whole, "none; load has them", "32", "Processes that take its cores.");
         free: Option<String> = optional(Size, "none; full_disk has it", "\"100mb\"", "What is left of its disk.");
         by: Option<String> = optional(Text, "none; clock has it", "\"-1h\"", "How far its clock jumps.");
