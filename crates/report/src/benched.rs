@@ -143,6 +143,10 @@ impl Bench {
         for (name, (all, right)) in kinds {
             text.push_str(&format!("| {name} | {all} | {right} |\n"));
         }
+        text.push_str("\n## What was said\n\n| right | said | cases |\n| --- | --- | --- |\n");
+        for ((right, said), count) in confusion(&self.scored(), &passive) {
+            text.push_str(&format!("| {} | {} | {count} |\n", label(right), label(said)));
+        }
         text.push_str("\n## Draws that are no cases\n\n| why | draws |\n| --- | --- |\n");
         for (why, count) in &self.refused {
             text.push_str(&format!("| {why} | {count} |\n"));
@@ -452,6 +456,8 @@ mod tests {
         assert!(page.contains("| case | said | why |\n") && page.contains("| 1 \\| 2 |"), "{page}");
         assert!(page.contains("\nWritten by `narrows diagnose`\nof narrows 0.1.0.\n"), "{page}");
         assert!(page.contains("so \\| so") && page.contains("| it costs nothing | 2 |"), "{page}");
+        let said = "| right | said | cases |\n| --- | --- | --- |\n| healthy | latency | 1 |\n";
+        assert!(page.contains(said), "the picture's counts, in text: {page}");
         for svg in [bench.matrix_svg(), bench.gains_svg()] {
             assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");
         }

@@ -52,12 +52,20 @@ impl Matrix {
                 }
             }
         };
-        frame(
-            self.id,
-            (&self.title, "Rows: what was right. Columns: what was said."),
-            (width, height),
-            &inside,
-        )
+        frame(self.id, (&self.title, &self.described()), (width, height), &inside)
+    }
+
+    /// The counts in words, as who does not see the picture hears them.
+    fn described(&self) -> String {
+        let mut text = "Rows: what was right. Columns: what was said.".to_owned();
+        for (label, counts) in self.labels.iter().zip(&self.counts) {
+            let said = self.labels.iter().zip(counts).filter(|(_, count)| **count > 0);
+            let said: Vec<String> = said.map(|(said, count)| format!("{said} {count}")).collect();
+            if !said.is_empty() {
+                text.push_str(&format!(" {label}: {}.", said.join(", ")));
+            }
+        }
+        text
     }
 }
 
@@ -76,5 +84,6 @@ mod tests {
         let svg = matrix.render().into_string();
         assert_eq!(svg.matches("text.count").count() + svg.matches("class=\"count\"").count(), 2);
         assert!(svg.contains("fill-opacity=\"0.79\"") && svg.contains("&lt;b&gt;"), "{svg}");
+        assert!(svg.contains("what was said. a: a 3, &lt;b&gt; 1.</desc>"), "{svg}");
     }
 }
