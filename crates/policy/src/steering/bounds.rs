@@ -88,12 +88,28 @@ impl Bounds {
 
     /// What was said, in words: `indices.recovery.max_bytes_per_sec up to 400mb`.
     pub fn in_words(&self) -> Vec<String> {
-        let of = |(name, most): (&String, &u64)| {
-            let known = STEERED.iter().find(|(known, ..)| known == name);
-            let role = known.map_or(Role::Slots, |(_, role, _)| *role);
-            format!("{name} up to {}", text(role, *most))
-        };
+        let of =
+            |(name, most): (&String, &u64)| format!("{name} up to {}", text(role_of(name), *most));
         self.said.iter().map(of).collect()
+    }
+
+    /// A sentence for each setting whose value `now` is more already than somebody said.
+    pub fn passed<'v>(&self, now: impl Fn(&str) -> Option<&'v str>) -> Vec<String> {
+        let of = |(name, most): (&String, &u64)| {
+            let (role, value) = (role_of(name), now(name)?);
+            let is_more = match role {
+                // Where there is no limit, no rate is more.
+                Role::Rate => parse_throttle(value).ok()?.is_none_or(|rate| rate > *most),
+                _ => amount(role, value)? > *most,
+            };
+            let most = text(role, *most);
+            is_more.then(|| {
+                format!(
+                    "{name} = {value} is more already than --max {most}, and is not lowered to that"
+                )
+            })
+        };
+        self.said.iter().filter_map(of).collect()
     }
 
     /// Whether somebody said how far a setting may rise.
@@ -113,6 +129,11 @@ impl Bounds {
         let said = self.said.get(&lever.name).copied().unwrap_or(usual);
         lever.most.map_or(said, |most| most.min(said))
     }
+}
+
+fn role_of(name: &str) -> Role {
+    let known = STEERED.iter().find(|(known, ..)| *known == name);
+    known.map_or(Role::Slots, |(_, role, _)| *role)
 }
 
 /// A value as a number; none where it sets no limit or cannot be read.
@@ -184,6 +205,19 @@ mod tests {
         assert!(matches!(wrong, Err(WrongBound::Unknown(hint)) if hint.contains(limit)));
         assert!(matches!(bounds.at_most(limit, "-1"), Err(WrongBound::Value(_))));
         assert_eq!(bounds.at_most(limit, "800mb"), Err(WrongBound::Twice));
+    }
+
+    #[test]
+    fn a_bound_below_the_value_that_is_set_is_said() {
+        let (mut bounds, limit) = (Bounds::default(), "indices.recovery.max_bytes_per_sec");
+        bounds.at_most(limit, "16mb").unwrap();
+        bounds.at_most("indices.recovery.max_concurrent_operations", "2").unwrap();
+        let now =
+            |rate: &'static str| bounds.passed(|name| Some(if name == limit { rate } else { "1" }));
+        let said = "is more already than --max 16mb, and is not lowered to that";
+        assert_eq!(now("40mb"), [format!("{limit} = 40mb {said}")]);
+        assert_eq!(now("-1").len(), 1, "no limit");
+        assert_eq!((now("16mb"), bounds.passed(|_| None)), (Vec::new(), Vec::new()));
     }
 
     #[test]

@@ -79,6 +79,11 @@ impl Steering {
         }
     }
 
+    /// How far it may raise settings.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
     /// What is changed now and was kept, by name: as it was found, and as it is.
     pub fn in_force(&self) -> BTreeMap<&str, (&str, &str)> {
         let now = self.kept.iter().map(|made| {

@@ -120,6 +120,11 @@ impl Hand {
                     {
                         self.is_baseline_told = true;
                         account.tell(Entry::said("before any change", text))?;
+                        let series = self.looking.series();
+                        let now = |name: &str| series.setting(name).map(|now| now.value.as_str());
+                        for sentence in self.steering.bounds().passed(now) {
+                            account.tell(Entry::said("leave", sentence))?;
+                        }
                     }
                     let ending = self.carry_out(&look, decision, changes.as_deref_mut(), account);
                     if let Some(ending) = ending.await? {
