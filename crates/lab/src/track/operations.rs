@@ -277,6 +277,9 @@ fn search(
         let why = "documents have no types since Elasticsearch 7 and in OpenSearch: leave it out";
         return Err(("type".to_owned(), why.to_owned()));
     }
+    if reader.bool(object, "response-compression-enabled") == Some(true) {
+        context.change(format!("Answers to {name} are not compressed."));
+    }
     let index = context.index(object, || match context.indices.as_slice() {
         [only] => only.name.clone(),
         _ => "_all".to_owned(),

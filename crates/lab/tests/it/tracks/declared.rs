@@ -121,6 +121,19 @@ fn scrolls_and_paginated_searches_say_how_many_pages_they_fetch_as_in_rally() {
 }
 
 #[test]
+fn what_a_search_asks_for_in_vain_is_refused_or_said() {
+    let search = |member: &str| {
+        task(&format!(r#"{{ "operation-type": "search", {member}, "body": {{}} }}"#))
+    };
+    for (member, changes) in [
+        (r#""type": "", "response-compression-enabled": false"#, vec![]),
+        (r#""response-compression-enabled": true"#, vec!["Answers to x are not compressed."]),
+    ] {
+        assert_eq!(opened(&search(member), &embedded()).unwrap().changes, changes, "{member}");
+    }
+}
+
+#[test]
 fn assertions_are_said_to_be_left_unchecked() {
     let asserts = r#"{ "operation-type": "search", "body": {},
         "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
