@@ -112,12 +112,21 @@ pub(crate) fn tell_left(left: &[String]) {
     }
 }
 
-/// How a cluster is where so much is left.
-pub(crate) fn as_it_was(left: &[String]) -> &'static str {
-    match left.is_empty() {
-        true => "every setting is as it was",
-        false => "every setting but what somebody else has changed is as it was",
+/// How settings are at the end: a sentence of `left` for each that is not as it was, unless `told` names it. Where
+/// `stays`, what was changed is kept.
+pub(crate) fn at_the_end(left: &[String], told: &str, stays: bool) -> String {
+    let (all, others) = match stays {
+        true => ("it stays so", "the rest stays so"),
+        false => ("every setting is as it was", "every other setting is as it was"),
+    };
+    if left.is_empty() {
+        return all.to_owned();
     }
+    let is_told = |sentence: &&str| {
+        sentence.split(' ').next().is_some_and(|setting| told.contains(setting))
+    };
+    let untold = left.iter().map(String::as_str).filter(|sentence| !is_told(sentence));
+    untold.chain([others]).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -152,6 +161,15 @@ mod tests {
             }
         });
         url
+    }
+
+    #[test]
+    fn the_end_names_what_somebody_else_has_changed() {
+        assert_eq!(at_the_end(&[], "", false), "every setting is as it was");
+        let left = ["limit is \"5mb\" now".to_owned()];
+        let said = at_the_end(&left, "the time is over", false);
+        assert_eq!(said, "limit is \"5mb\" now; every other setting is as it was");
+        assert_eq!(at_the_end(&left, &left[0], true), "the rest stays so", "it is said once");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) use connect::{
 };
 pub(crate) use history::History;
 pub(crate) use left::{
-    as_it_was, broken_off, is_hopeless, patiently, settle, tell_left, tell_wait,
+    at_the_end, broken_off, is_hopeless, patiently, settle, tell_left, tell_wait,
 };
 pub(crate) use looking::{Looking, looked_again, rest_after};
 pub(crate) use password::user_and_password;

@@ -14,7 +14,7 @@ use record::Status;
 use world::Env;
 
 use super::{
-    ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, settle, tell_left, usage,
+    ConnectArgs, Looking, Recording, at_the_end, patiently, second_client, settle, tell_left, usage,
 };
 use crate::exit;
 use crate::interrupt::{Ended, told_to_stop, until_told};
@@ -57,7 +57,10 @@ pub(crate) async fn probe(
     let nothing = Kept::new();
     let done = patiently(env, &restore, async || borrowed.put_back(&nothing).await).await?;
     let left = settle(env, &restore, borrowed, done, told_to_stop()).await?;
-    tell_left(&left);
+    // Where it was interrupted, the error says so.
+    if !matches!(ended, Ok(Ended::Interrupted)) {
+        tell_left(&left);
+    }
     let results = prober.into_results();
     for result in &results {
         recording.note(looking.series().span_ms(), &result.sentence())?;
@@ -69,7 +72,7 @@ pub(crate) async fn probe(
         Err(error) => recording.fail(exit::with_causes(error), t_ms)?,
     };
     if matches!(ended?, Ended::Interrupted) {
-        return Err(anyhow!("interrupted; {}", as_it_was(&left)));
+        return Err(anyhow!("interrupted; {}", at_the_end(&left, "", false)));
     }
     probe::apply(diagnosis, results, &looking.series());
     Ok(())

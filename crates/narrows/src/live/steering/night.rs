@@ -20,8 +20,8 @@ use super::hand::{Ending, Hand};
 use crate::exit;
 use crate::interrupt::{Ended, told_to_stop, until_told};
 use crate::live::{
-    ClusterFolder, ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client,
-    settle, tell_left, title, usage,
+    ClusterFolder, ConnectArgs, Looking, Recording, at_the_end, connect, patiently, second_client,
+    settle, title, usage,
 };
 use crate::terminal::say;
 
@@ -160,19 +160,14 @@ async fn apply(
     let done = patiently(env, &restore, put_back).await?;
     let put_back_ms = now_ms();
     let left = settle(env, &restore, changes.into_settings(), done, told_to_stop()).await?;
-    if let Some(Ending::Stopped(why)) = &ending {
-        tell_left(&untold(&left, why));
-    } else {
-        tell_left(&left);
-    }
     let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
-    let put_back = if keeps && !made.is_empty() { "it stays so" } else { as_it_was(&left) };
     let why = match (&ended, &ending) {
         (Ok(Ended::Interrupted), _) => "told to stop",
         (_, Some(Ending::Stopped(why))) => why,
         (Ok(_), _) => "the time is over",
         (Err(_), _) => "it failed",
     };
+    let put_back = at_the_end(&left, why, keeps && !made.is_empty());
     let text = format!("{why}, {}{on_trial}; what helped: {helped}; {put_back}", after(steered));
     let series = hand.series();
     if let Some((t_ms, look)) = series.looks().last().filter(|_| steered.is_some()) {
@@ -230,14 +225,6 @@ fn after(steered: Option<Duration>) -> String {
         || "before it steered".to_owned(),
         |steered| format!("after {}", show_seconds(steered.as_secs_f64().round())),
     )
-}
-
-/// Of sentences that each begin with a setting, those of settings that are not named already.
-fn untold(left: &[String], told: &str) -> Vec<String> {
-    let is_told = |sentence: &&String| {
-        sentence.split(' ').next().is_some_and(|setting| told.contains(setting))
-    };
-    left.iter().filter(|sentence| !is_told(sentence)).cloned().collect()
 }
 
 /// Takes the lease, and says what came of it.
