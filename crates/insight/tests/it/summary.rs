@@ -369,7 +369,7 @@ fn a_stream_names_the_thread_that_holds_it_and_the_one_behind_it() {
     assert!(said(vec![baseline(), widened(10.0)]).1.contains("The next would be "));
     // No thread is busy.
     let idle = stream("a", 100.0, &[("producer", 9.0), ("consumer", 20.0)]);
-    assert!(said(vec![idle, widened(20.0)]).0.contains("faster than"));
+    assert!(said(vec![idle, widened(20.0)]).0.contains("as fast as"));
 }
 
 #[test]
