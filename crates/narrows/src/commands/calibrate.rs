@@ -175,7 +175,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         Some(target) => {
             let nodes = args.opensearch.nodes()?;
-            let name = format!("{target} {}", nodes.name());
+            let name = match nodes.name().strip_prefix("elasticsearch-") {
+                Some(version) => format!("elasticsearch {version}"),
+                None => format!("{target} {}", nodes.name()),
+            };
             let found = calibrate_target(|env| nodes.clusters(env), args.laps, tell)?;
             not_measured = found.not_measured;
             (Some(name), found.measured)

@@ -248,8 +248,8 @@ fn show_rate(bytes_per_s: u64) -> String {
 fn show_time(time: Duration) -> String {
     let nanos = time.as_nanos();
     for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)] {
-        if nanos.is_multiple_of(factor) {
-            return format!("{}{unit}", nanos / factor);
+        if nanos == 0 || (nanos >= factor && nanos.is_multiple_of(factor / 1000)) {
+            return format!("{}{unit}", nanos as f64 / factor as f64);
         }
     }
     format!("{nanos}ns")

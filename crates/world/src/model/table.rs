@@ -213,6 +213,26 @@ mod tests {
     }
 
     #[test]
+    fn times_are_shown_in_their_largest_unit_and_read_back() {
+        let mut models = Models::default();
+        let seek = parameters().iter().find(|p| p.name == "disk.seek").unwrap();
+        for (said, shown) in [
+            ("0ms", "0s"),
+            ("8ms", "8ms"),
+            ("42400micros", "42.4ms"),
+            ("88200ns", "88.2µs"),
+            ("1234567ns", "1234.567µs"),
+            ("999ns", "999ns"),
+        ] {
+            models.set("disk.seek", said).unwrap();
+            let before = models.clone();
+            assert_eq!(seek.text(&models), shown);
+            models.set("disk.seek", shown).unwrap();
+            assert_eq!(models, before, "{shown}");
+        }
+    }
+
+    #[test]
     fn every_parameter_has_a_place_of_its_own() {
         for parameter in parameters() {
             let bounds = parameter.bounds();
