@@ -67,7 +67,9 @@ pub fn calibrate_target<C: Clusters>(
         let compressed = compression::copies(&env, &asked, laps).await;
         target.stop().await;
         let compressed = compression::figures(&plain, &compressed?);
-        tell("copies in turn between two nodes without and two with TLS, where that release has it");
+        tell(
+            "copies in turn between two nodes without and two with TLS, where that release has it",
+        );
         let encrypted = encryption::measure(&env, &mut target, laps).await;
         let all = figures.into_iter().chain(compressed).chain(encrypted);
         let out_of_reach = OUT_OF_REACH_HERE.into_iter().chain(OUT_OF_REACH);

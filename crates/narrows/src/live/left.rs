@@ -122,9 +122,8 @@ pub(crate) fn at_the_end(left: &[String], told: &str, stays: bool) -> String {
     if left.is_empty() {
         return all.to_owned();
     }
-    let is_told = |sentence: &&str| {
-        sentence.split(' ').next().is_some_and(|setting| told.contains(setting))
-    };
+    let is_told =
+        |sentence: &&str| sentence.split(' ').next().is_some_and(|setting| told.contains(setting));
     let untold = left.iter().map(String::as_str).filter(|sentence| !is_told(sentence));
     untold.chain([others]).collect::<Vec<_>>().join("; ")
 }
