@@ -43,6 +43,7 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
             "\"{name}\" within a bulk operation changes nothing, as in Rally: it belongs into the task."
         ));
     }
+    context.no_type(object)?;
     for (name, why) in REFUSED {
         // As without it.
         let is_off = || name == "looped" && reader.bool(object, name) == Some(false);

@@ -118,6 +118,18 @@ impl Context<'_> {
         *first = first.take().or_else(|| self.reader.unknown(object, what, &known));
     }
 
+    /// Refuses to send to a type of documents, or to search in one.
+    pub(super) fn no_type(&self, object: &Object<'_>) -> Result<(), Why> {
+        match self.reader.text(object, "type").as_deref() {
+            None | Some("" | "_doc") => Ok(()),
+            Some(_) => {
+                let why =
+                    "documents have no types since Elasticsearch 7 and in OpenSearch: leave it out";
+                Err(("type".to_owned(), why.to_owned()))
+            }
+        }
+    }
+
     /// The index that an operation names; `otherwise` where it names none.
     pub(super) fn index(&self, object: &Object<'_>, otherwise: impl FnOnce() -> String) -> String {
         let named = self.reader.texts(object, "index");

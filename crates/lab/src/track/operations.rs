@@ -273,10 +273,7 @@ fn search(
         "type", "with-point-in-time-from",
     ];
     context.only(object, "a search", &own);
-    if reader.text(object, "type").is_some_and(|name| name != "_doc") {
-        let why = "documents have no types since Elasticsearch 7 and in OpenSearch: leave it out";
-        return Err(("type".to_owned(), why.to_owned()));
-    }
+    context.no_type(object)?;
     if reader.bool(object, "response-compression-enabled") == Some(true) {
         context.change(format!("Answers to {name} are not compressed."));
     }

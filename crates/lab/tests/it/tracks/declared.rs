@@ -83,14 +83,15 @@ fn documents_for_a_data_stream_are_told_as_such_also_where_the_track_has_no_inde
 }
 
 #[test]
-fn a_bulk_operation_that_asks_for_no_loop_and_no_pipeline_is_taken() {
+fn a_bulk_operation_that_asks_for_no_loop_no_pipeline_and_no_type_is_taken() {
     let opened = |more: &str| {
         let bulk = format!("{{ \"operation-type\": \"bulk\", \"bulk-size\": 1, {more} }}");
         super::opened(&task(&bulk), &embedded())
     };
     says(opened("\"looped\": true"), &["track.json:7:", "a corpus is sent once", "write false"]);
     says(opened("\"pipeline\": \"geo\""), &["track.json:7:", "has no pipelines"]);
-    let track = opened("\"looped\": false, \"pipeline\": \"_none\"").unwrap();
+    says(opened("\"type\": \"logs\""), &["track.json:7:", "have no types"]);
+    let track = opened("\"looped\": false, \"pipeline\": \"_none\", \"type\": \"_doc\"").unwrap();
     assert_eq!(track.elements[0].tasks.len(), 1);
 }
 
