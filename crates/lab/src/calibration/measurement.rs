@@ -135,7 +135,7 @@ mod tests {
             |parameter, value| Measurement { parameter, laps: vec![value], how: "" }.text(value);
         assert_eq!(text("cores.lz4_bytes_per_s", 1_234_567_890.0).unwrap(), "1.23GB/s");
         assert_eq!(text("disk.sync", 1.236e-4).unwrap(), "124µs");
-        assert_eq!(text("cores.index_document", 2.3456e-6).unwrap(), "2350ns");
+        assert_eq!(text("cores.index_document", 2.3456e-6).unwrap(), "2.35µs");
         assert_eq!(text("cores.decompress_speedup", 4.3256).unwrap(), "4.33");
         let refused = text("disk.sync", 11.0).unwrap_err().to_string();
         assert!(refused.contains("out of range"), "{refused}");
