@@ -328,6 +328,9 @@ mod tests {
             {"query":{"term":{"a":{"valeu":1}}}} => did you mean "value"
             {"query":{"term":{"a":{}}}} => [term] requires [value]
             {"query":{"match":{"a":{"query":"x","fuzziness":3}}}} => [fuzziness]
+            {"query":{"match":{"a":{"query":"x","minimum_should_match":"20<y"}}}} => [minimum_should_match] cannot be [20<y]
+            {"query":{"bool":{"should":[],"minimum_should_match":"2<75% 20<-3 9"}}} => cannot be [2<75% 20<-3 9]
+            {"query":{"simple_query_string":{"query":"x","minimum_should_match":"two"}}} => cannot be [two]
             {"query":{"dis_max":{"queries":[],"tie_breaker":1.5}}} => [tie_breaker] must be between 0 and 1, found [1.5]
             {"query":{"dis_max":{"queries":[]}}} => [queries] of [dis_max] has at least one query
             {"query":{"multi_match":{"query":"x","fields":["a"],"tie_breaker":-1}}} => [tie_breaker]

@@ -386,8 +386,9 @@ impl Reader {
         let of = of_text(options, fields(options)?)?;
         let text = options.need("query")?.text("query")?;
         let mut query = of.read_simple(&text, &mut self.clauses)?;
+        let minimum = options.read("minimum_should_match", minimum)?;
         if let QueryKind::Bool(clauses) = &mut query.kind {
-            clauses.minimum = options.read("minimum_should_match", minimum)?;
+            clauses.minimum = minimum;
         }
         Ok(query.kind)
     }
@@ -395,7 +396,8 @@ impl Reader {
 
 fn minimum(node: &Node, name: &str) -> Result<MinimumShouldMatch> {
     let minimum = MinimumShouldMatch(node.text(name)?);
-    match minimum.of(10) {
+    // Of so many clauses that each of its parts is read: one that only many come to would be passed over then.
+    match minimum.of(u32::MAX as usize) {
         Some(_) => Ok(minimum),
         None => Err(parsing(node.at, format!("[{name}] cannot be [{}]", minimum.0))),
     }
