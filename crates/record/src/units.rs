@@ -173,6 +173,17 @@ pub fn show_rate(bytes_per_s: f64) -> String {
     scaled(bytes_per_s, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"])
 }
 
+/// A time as plans write it, in its largest unit, which reads back as it is: `30s`, `42.4ms`, `250µs`.
+pub fn show_time_setting(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), (MICRO, 1000)] {
+        if nanos == 0 || (nanos >= factor && nanos.is_multiple_of(factor / 1000)) {
+            return format!("{}{unit}", nanos as f64 / factor as f64);
+        }
+    }
+    format!("{nanos}ns")
+}
+
 /// A chunk size as settings write it: `64kb`, `1mb`; bytes where it is no round number.
 pub fn show_size_setting(bytes: u64) -> String {
     for (unit, factor) in [("gb", 1u64 << 30), ("mb", 1 << 20), ("kb", 1 << 10)] {

@@ -383,9 +383,9 @@ mod tests {
             let text = |row: &Value| ["parameter", "least", "most"].map(|key| row[key].to_string());
             (plan["twin"]["down"].to_string(), rows.iter().map(text).collect::<Vec<_>>())
         };
-        let row = ["\"down\"", "\"20000ms\"", "\"40000ms\""].map(str::to_owned);
-        assert_eq!(drawn("20s..40s"), ("\"30000ms\"".to_owned(), vec![row]));
-        assert_eq!(drawn("20s"), ("\"20000ms\"".to_owned(), vec![]), "it is known now");
+        let row = ["\"down\"", "\"20s\"", "\"40s\""].map(str::to_owned);
+        assert_eq!(drawn("20s..40s"), ("\"30s\"".to_owned(), vec![row]));
+        assert_eq!(drawn("20s"), ("\"20s\"".to_owned(), vec![]), "it is known now");
     }
 
     #[test]

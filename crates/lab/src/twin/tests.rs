@@ -203,7 +203,7 @@ fn what_was_measured_there_is_not_assumed_and_gives_way_to_what_is_said() {
     let within = Given { open_copy, first_copy, ..given };
     let (plan, _) = asked(&seen(), &within, "a");
     assert_eq!(plan["virtual"]["recovery.open_copy"]["value"].as_str(), Some("500ms"));
-    assert_eq!(plan["virtual"]["recovery.first_copy"]["value"].as_str(), Some("1500ms"));
+    assert_eq!(plan["virtual"]["recovery.first_copy"]["value"].as_str(), Some("1.5s"));
     let uncertain = resolved(&plan).twin.unwrap().uncertain;
     let of = |name: &str| uncertain.iter().find(|one| one.parameter == name);
     let bounds = |name: &str| of(name).map(|one| (one.least, one.most));

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use record::units::parse_duration;
+use record::units::{parse_duration, show_time_setting};
 use toml::{Table, Value};
 
 const UNCERTAIN: &str = "uncertain";
@@ -30,12 +30,13 @@ impl Within {
 
     /// The same as plans write it.
     pub(super) fn written(self) -> String {
-        written(self.middle())
+        show_time_setting(self.middle())
     }
 
     /// Its bounds as plans write them; none where it is known.
     pub(super) fn bounds(self) -> Option<(String, String)> {
-        (self.least < self.most).then(|| (written(self.least), written(self.most)))
+        (self.least < self.most)
+            .then(|| (show_time_setting(self.least), show_time_setting(self.most)))
     }
 }
 
@@ -57,13 +58,6 @@ impl FromStr for Within {
                     .to_owned())
             }
         }
-    }
-}
-
-fn written(time: Duration) -> String {
-    match time.subsec_nanos().is_multiple_of(1_000_000) {
-        true => format!("{}ms", time.as_millis()),
-        false => format!("{}ns", time.as_nanos()),
     }
 }
 
@@ -104,11 +98,11 @@ mod tests {
         let read = |text: &str| text.parse::<Within>();
         let bounds = |least: &str, most: &str| Some((least.to_owned(), most.to_owned()));
         let known = read("1500ms").unwrap();
-        assert_eq!((known.written(), known.bounds()), ("1500ms".to_owned(), None));
+        assert_eq!((known.written(), known.bounds()), ("1.5s".to_owned(), None));
         let within = read("20s..40s").unwrap();
         assert_eq!(within.middle(), Duration::from_secs(30));
-        assert_eq!(within.bounds(), bounds("20000ms", "40000ms"));
-        assert_eq!(read("0.5ms .. 2ms").unwrap().bounds(), bounds("500000ns", "2ms"));
+        assert_eq!(within.bounds(), bounds("20s", "40s"));
+        assert_eq!(read("0.5ms .. 2ms").unwrap().bounds(), bounds("500µs", "2ms"));
         assert_eq!(read("3s..3s").unwrap().bounds(), None);
         for wrong in ["0s..3s", "4s..3s"] {
             assert!(read(wrong).unwrap_err().contains("20s..40s"), "{wrong}");

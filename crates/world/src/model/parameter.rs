@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use record::units::{parse_duration, parse_rate, parse_size, show_size_setting};
+use record::units::{parse_duration, parse_rate, parse_size, show_size_setting, show_time_setting};
 
 use super::{CongestionControl, DiskScheduler, Models};
 
@@ -88,7 +88,7 @@ impl Parameter {
             Field::MaybeBytes(n) => n.map_or_else(|| UNLIMITED.to_owned(), show_size_setting),
             Field::Rate(n) => show_rate(*n),
             Field::MaybeRate(n) => n.map_or_else(|| UNLIMITED.to_owned(), show_rate),
-            Field::Time(d) => show_time(*d),
+            Field::Time(d) => show_time_setting(*d),
             Field::Number(n) => n.to_string(),
             Field::Switch(on) => (if *on { "on" } else { "off" }).to_owned(),
             Field::Scheduler(s) => name_of(&SCHEDULERS, *s).to_owned(),
@@ -130,7 +130,7 @@ impl Parameter {
             }
             Field::Rate(_) => between(&|n| show_rate(n as u64)),
             Field::MaybeRate(_) => format!("{}, or {UNLIMITED}", between(&|n| show_rate(n as u64))),
-            Field::Time(_) => between(&|s| show_time(Duration::from_secs_f64(s))),
+            Field::Time(_) => between(&|s| show_time_setting(Duration::from_secs_f64(s))),
             Field::Switch(_) => "on or off".to_owned(),
             Field::Scheduler(_) => names(&SCHEDULERS),
             Field::Control(_) => names(&CONTROLS),
@@ -242,15 +242,4 @@ fn show_rate(bytes_per_s: u64) -> String {
         }
     }
     format!("{bytes_per_s}B/s")
-}
-
-/// A time that reads back as it is.
-fn show_time(time: Duration) -> String {
-    let nanos = time.as_nanos();
-    for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)] {
-        if nanos == 0 || (nanos >= factor && nanos.is_multiple_of(factor / 1000)) {
-            return format!("{}{unit}", nanos as f64 / factor as f64);
-        }
-    }
-    format!("{nanos}ns")
 }
