@@ -47,10 +47,11 @@ impl Preference {
                 })
             });
             let shards = Some(shards.collect::<Result<Vec<u32>, _>>()?);
-            let Preference { shards: more, rule, .. } = Preference::parse(rest)?;
-            if more.is_some() {
+            // Read one inside the other, a text of very many would take all of the stack.
+            if rest.starts_with("_shards:") {
                 return Err(wrong(format!("preference [{text}] names shards twice")));
             }
+            let Preference { rule, .. } = Preference::parse(rest)?;
             return Ok(Preference { shards, rule, ..Preference::default() });
         }
         let nodes = |list: &str| {
@@ -147,5 +148,12 @@ mod tests {
             assert_eq!(failure.status, 400, "{bad}");
             assert!(failure.reason.contains('['), "{bad}");
         }
+    }
+
+    /// The heads of `_msearch` stand in its body, which may be long.
+    #[test]
+    fn shards_that_are_named_very_often_are_refused_as_those_named_twice() {
+        let failure = Preference::parse(&"_shards:0|".repeat(1 << 20)).unwrap_err();
+        assert!(failure.status == 400 && failure.reason.ends_with("names shards twice"));
     }
 }
