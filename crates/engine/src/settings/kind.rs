@@ -190,9 +190,11 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn read_addresses(text: &str) -> Result<Typed, String> {
+    // A space stands before the proxy that a node is reached through (`core::proxied`), and in no name of a host.
+    let is_host = |host: &str| !host.is_empty() && !host.contains(char::is_whitespace);
     let mut list = Vec::new();
     for address in parts(text) {
-        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        let port = address.rsplit_once(':').filter(|(host, _)| is_host(host));
         if !port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0)) {
             return Err(format!("\"{address}\" is no address; write host:port[,host:port...]"));
         }
@@ -297,6 +299,11 @@ mod tests {
             (Kind::Addresses, "a:9300,b", "\"b\" is no address; write host:port[,host:port...]"),
             (Kind::Address, "a:9300,b:9300", "write one address"),
             (Kind::Addresses, ":9300", "\":9300\" is no address; write host:port[,host:port...]"),
+            (
+                Kind::Addresses,
+                "a:1 via b:2",
+                "\"a:1 via b:2\" is no address; write host:port[,host:port...]",
+            ),
         ] {
             assert_eq!(kind.read(given), Err(why.to_owned()), "{kind:?} {given}");
         }
